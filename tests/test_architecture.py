@@ -41,8 +41,6 @@ LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
 KNOWN_CYCLES = [
-    {"tables._files", "tables._streams"},
-    {"convert", "convert._sklearn_threshold"},
     {"train._class_trainer", "train._product_trainer", "train._shared", "train._wide", "train.additive"},
     {"estimators.tuning._result", "estimators.tuning._words"},
 ]

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from derand.convert._edges import after, after_single, find_edges, from_single
+from derand.convert._edges import after, after_single, bisect_edges, from_single
 
 numbers = st.floats(allow_nan=False, allow_infinity=False)
 singles = st.floats(allow_nan=False, allow_infinity=False, width=32)
@@ -19,9 +19,9 @@ def to_single(x: float) -> float:
 
 @given(numbers)
 def test_edges_in_doubles(at: float) -> None:
-    (edge,) = find_edges(lambda x: x > at, 1)
+    (edge,) = bisect_edges(lambda x: x > at, 1)
     assert edge == after([at])[0] or (edge == np.inf and at == np.finfo(float).max)
-    (edge,) = find_edges(lambda x: x >= at, 1)
+    (edge,) = bisect_edges(lambda x: x >= at, 1)
     assert edge == at or (edge == -np.inf and at == -np.finfo(float).max)
 
 
@@ -39,16 +39,16 @@ def test_edges_in_single_precision(at: float) -> None:
 
 
 def test_comparisons_that_never_or_always_hold() -> None:
-    edges = find_edges(lambda x: np.array([True, False, True]) & (x > np.array([-np.inf, 0, 0.5])), 3)
+    edges = bisect_edges(lambda x: np.array([True, False, True]) & (x > np.array([-np.inf, 0, 0.5])), 3)
     assert edges.tolist() == [-np.inf, np.inf, np.nextafter(0.5, 1)]
-    assert find_edges(lambda x: x > 0, 0).size == 0
+    assert bisect_edges(lambda x: x > 0, 0).size == 0
 
 
 def test_a_scaler_is_folded_to_the_last_bit() -> None:
     """The formula for such an edge is an ulp off in many cases; the bisected edge in none."""
     rng = np.random.default_rng(0)
     mean, scale, cuts = rng.normal(size=30) * 7, rng.uniform(0.01, 50, size=30), rng.normal(size=30)
-    edges = find_edges(lambda x: (x - mean) / scale >= cuts, 30)
+    edges = bisect_edges(lambda x: (x - mean) / scale >= cuts, 30)
     assert ((edges - mean) / scale >= cuts).all()
     before = np.nextafter(edges, -np.inf)
     assert ((before - mean) / scale < cuts).all()

@@ -45,8 +45,8 @@ from sklearn.utils import get_tags
 
 from derand import AdditiveClassifier, AdditiveRegressor, Threat, from_model, load, save
 from derand.convert import is_explained, probe_rows, read_model
-from derand.convert._links import Ordered
-from derand.convert._sklearn_linear import bound_dot_error
+from derand.convert.pipelines._links import Ordered
+from derand.convert.readers._sklearn_linear import bound_dot_error
 from tests.convert.parity import require_parity
 
 TWO = load_breast_cancer(return_X_y=True, as_frame=True)

@@ -14,7 +14,7 @@ from sklearn.utils import all_estimators
 
 from derand.convert import IMPORTERS, compare_scores, is_explained, probe_rows, read_model
 
-NAMES = sorted(name.partition(".")[2] for name, module in IMPORTERS.items() if module == "_sklearn_linear")
+NAMES = sorted(name.partition(".")[2] for name, module in IMPORTERS.items() if module == "readers._sklearn_linear")
 QUICK = {"LogisticRegressionCV", "TheilSenRegressor"}  # take seconds to train, and are read like the others
 
 

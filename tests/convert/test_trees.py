@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -10,34 +11,75 @@ import numpy as np
 import pytest
 
 from derand import AdditiveEnsemble
+from derand.convert._cells import CellFunctions
 from derand.convert._reading import Reading
-from derand.convert._trees import Node, Split, bound_sum_error, find_largest_leaf, sum_trees
+from derand.convert._trees import LEAF, UNSEEN, Tree, bound_sum_error, sum_trees
 from derand.tables import TableEncoding
 
 CURE = "train with max_depth=1"
 
 
+@dataclass
+class Split:
+    """A split as it is written here; numbers and lists are leaves."""
+
+    feature: int
+    left: Node
+    right: Node
+    edge: float = 0.0
+    left_codes: frozenset[int] | None = None
+    missing_left: bool = False
+
+
+Node = Split | float | list[float]
+
+
+def make_tree(node: Node, *, takes_missing: bool = True) -> Tree:
+    """A nested tree as arrays."""
+    rows: list[tuple[int, float, int, int, bool]] = []
+    values: list[list[float]] = []
+    codes: dict[int, frozenset[int]] = {}
+    first = node
+    while isinstance(first, Split):
+        first = first.left
+    n_outputs = np.size(first)
+
+    def add(one: Node) -> int:
+        at = len(rows)
+        rows.append((LEAF, 0.0, 0, 0, False))
+        values.append([0.0] * n_outputs if isinstance(one, Split) else np.reshape(one, -1).tolist())
+        if isinstance(one, Split):
+            rows[at] = (one.feature, one.edge, add(one.left), add(one.right), one.missing_left)
+            if one.left_codes is not None:
+                codes[at] = one.left_codes
+        return at
+
+    add(node)
+    feature, edge, left, right, missing_left = (np.array(column) for column in zip(*rows, strict=True))
+    return Tree(feature, edge, left, right, np.array(values), missing_left, takes_missing, codes)
+
+
 def draw_tree(rng: np.random.Generator, columns: list[int], depth: int, n_outputs: int, n_codes: int) -> Node:
-    """Column 0 holds categories, the last column refuses missing values; some edges are infinite."""
+    """Column 0 holds categories; some edges are infinite."""
     if depth == 0 or rng.random() < 0.1:
-        leaf = rng.normal(size=n_outputs) * 10.0 ** rng.integers(-3, 4)
-        return float(leaf[0]) if n_outputs == 1 else leaf
+        return (rng.normal(size=n_outputs) * 10.0 ** rng.integers(-3, 4)).tolist()  # type: ignore[no-any-return]
     column = int(rng.choice(columns))
     left, right = (draw_tree(rng, columns, depth - 1, n_outputs, n_codes) for _ in range(2))
     if column == 0:
-        codes = frozenset(np.flatnonzero(rng.random(n_codes) < 0.5).tolist())
-        return Split(0, left, right, left_codes=codes, unseen_left=bool(rng.random() < 0.5), missing_left=True)
+        codes = np.flatnonzero(rng.random(n_codes) < 0.5).tolist()
+        codes += [UNSEEN] * bool(rng.random() < 0.5)
+        return Split(0, left, right, left_codes=frozenset(codes), missing_left=True)
     edge = float(rng.choice([np.inf, -np.inf])) if rng.random() < 0.1 else round(float(rng.normal()), 1)
-    return Split(column, left, right, edge, missing_left=None if column == 4 else bool(rng.random() < 0.5))
+    return Split(column, left, right, edge, missing_left=bool(rng.random() < 0.5))
 
 
 def walk(tree: Node, row: np.ndarray, n_codes: int) -> Any:
     while isinstance(tree, Split):
         x = row[tree.feature]
         if math.isnan(x):
-            left = bool(tree.missing_left)
+            left = tree.missing_left
         elif tree.left_codes is not None:
-            left = tree.unseen_left if not 0 <= x < n_codes else int(x) in tree.left_codes
+            left = (int(x) if 0 <= x < n_codes else UNSEEN) in tree.left_codes
         else:
             left = x < tree.edge
         tree = tree.left if left else tree.right
@@ -48,20 +90,24 @@ def walk(tree: Node, row: np.ndarray, n_codes: int) -> Any:
 @pytest.mark.parametrize("seed", range(12))
 def test_sums_equal_walking_all_trees(seed: int, n_outputs: int) -> None:
     rng = np.random.default_rng(seed)
-    n_codes = 4
+    n_codes = 4  # the group of column 4 refuses missing values
     groups = [[0], [1], [2, 3], [4]] if seed % 2 else [[0], [1, 4], [2], [3]]
-    trees = [draw_tree(rng, groups[rng.integers(4)], int(rng.integers(1, 4)), n_outputs, n_codes) for _ in range(40)]
+    refusing = next(group for group in groups if 4 in group)
+    drawn = [groups[rng.integers(4)] for _ in range(40)]
+    trees = [draw_tree(rng, group, int(rng.integers(1, 4)), n_outputs, n_codes) for group in drawn]
+    arrays = [make_tree(tree, takes_missing=group != refusing) for tree, group in zip(trees, drawn, strict=True)]
     encoding = TableEncoding(5, None, {0: tuple("abcd")})
-    total = sum_trees(trees, encoding, n_outputs=n_outputs, cure=CURE)
+    total, constant = sum_trees(arrays, encoding, n_outputs, CURE)
     assert len(total.tables) <= 1
     assert all(grid.features in ((2, 3), (1, 4)) for grid in total.grids)
     classes = np.arange(max(n_outputs, 2))
-    reading = Reading(encoding, total.shapes, total.grids, total.tables, total.constant, classes, total.error)
+    intercept = constant if n_outputs > 1 else float(constant[0])
+    reading = Reading(encoding, total.shapes, total.grids, total.tables, intercept, classes, total.error)
     model = reading.build()
     rows = rng.normal(size=(200, 5)).round(1)
     rows[:, 0] = rng.integers(-1, n_codes, size=200)
     gaps = rng.random((200, 5)) < 0.1
-    gaps[:, 4] = False
+    gaps[:, refusing] = False
     rows[gaps] = np.nan
     allowed = Fraction(model.score_error) / model.levels
     shift = model.offsets if n_outputs > 1 else (-(model.threshold or 0),)
@@ -74,12 +120,25 @@ def test_sums_equal_walking_all_trees(seed: int, n_outputs: int) -> None:
     assert allowed < 1e-9
 
 
+def sum_up(trees: list[Node], encoding: TableEncoding, *, takes_missing: bool = True) -> CellFunctions:
+    return sum_trees([make_tree(tree, takes_missing=takes_missing) for tree in trees], encoding, 1, CURE)[0]
+
+
 def test_sums_do_not_lose_small_leaves_beside_large_ones() -> None:
     """Leaves that cancel: a plain sum of doubles would keep nothing of the small one."""
-    trees = [Split(0, 1e17, -1e17, 0.0), Split(0, 1.0, 2.0, 0.0), Split(0, -1e17, 1e17, 0.0)]
-    total = sum_trees(trees, TableEncoding(1, None, {}), cure=CURE)
-    assert total.shapes[0].values.tolist() == [1.0, 2.0]
+    trees: list[Node] = [Split(0, 1e17, -1e17, 0.0), Split(0, 1.0, 2.0, 0.0), Split(0, -1e17, 1e17, 0.0)]
+    total = sum_up(trees, TableEncoding(1, None, {}), takes_missing=False)
+    assert np.ravel(total.shapes[0].values).tolist() == [1.0, 2.0]
     assert total.shapes[0].missing is None
+
+
+def test_pruned_nodes_are_not_read() -> None:
+    """Libraries keep nodes that no other one leads to."""
+    tree = make_tree(Split(0, 1.0, 2.0, 0.5))
+    more = Tree(*(np.concatenate([one, one[:1]]) for one in (tree.feature, tree.edge, tree.left, tree.right)),
+                np.array([[9.0], [1.0], [-2.0], [8.0]]), np.zeros(4, dtype=bool))  # fmt: skip
+    assert sorted(more.nodes.tolist()) == [0, 1, 2]
+    assert more.largest_leaves.tolist() == [2.0]
 
 
 def test_trees_that_join_too_much_are_refused() -> None:
@@ -91,16 +150,16 @@ def test_trees_that_join_too_much_are_refused() -> None:
             tree = Split(column, 0.0, tree, 0.5)
         return tree
 
-    with pytest.raises(ValueError, match=r"join 5 columns .* 32 joint cells.*: train with max_depth=1"):
-        sum_trees([chain([0, 1, 2]), chain([2, 3, 4])], encoding, cure=CURE)
-    many = [Split(0, 0.0, Split(1, 1.0, 2.0, float(k)), float(k)) for k in range(1200)]
+    with pytest.raises(ValueError, match=r"join 5 columns .* 243 joint cells.*: train with max_depth=1"):
+        sum_up([chain([0, 1, 2]), chain([2, 3, 4])], encoding)
+    many: list[Node] = [Split(0, 0.0, Split(1, 1.0, 2.0, float(k)), float(k)) for k in range(1200)]
     with pytest.raises(ValueError, match=r"join 2 columns \('a', 'b'\) .* 1\.44e\+06 joint cells"):
-        sum_trees(many, encoding, cure=CURE)
+        sum_up(many, encoding, takes_missing=False)
     mixed = Split(5, 0.0, Split(0, 1.0, 2.0), left_codes=frozenset([0]), missing_left=True)
     with pytest.raises(ValueError, match=r"join the categories of column .* with other columns"):
-        sum_trees([mixed], encoding, cure=CURE)
+        sum_up([mixed], encoding)
     with pytest.raises(ValueError, match="both as a number and as a category"):
-        sum_trees([Split(5, 0.0, 1.0)], encoding, cure=CURE)
+        sum_up([Split(5, 0.0, 1.0)], encoding)
 
 
 def test_errors_of_sums_in_single_precision_are_covered() -> None:
@@ -111,14 +170,14 @@ def test_errors_of_sums_in_single_precision_are_covered() -> None:
         for leaf in leaves:
             running = np.float32(running + leaf)
         exact = sum(Fraction(float(leaf)) for leaf in leaves)
-        total = math.fsum(find_largest_leaf(float(leaf)) for leaf in leaves)
+        total = math.fsum(abs(float(leaf)) for leaf in leaves)
         assert abs(Fraction(float(running)) - exact) <= Fraction(bound_sum_error(n, total, 2.0**-24))
 
 
 def test_levels_leave_room_for_large_scores() -> None:
     encoding = TableEncoding(1, None, {})
     for size in (1e-12, 1.0, 1e9, 1e14):
-        total = sum_trees([Split(0, -size, size, 0.0)], encoding, cure=CURE)
+        total = sum_up([Split(0, -size, size, 0.0)], encoding)
         model = Reading(encoding, total.shapes, classes=np.arange(2)).build()
         assert isinstance(model, AdditiveEnsemble)
         assert np.sign(model.score([[-1.0], [1.0]]) - (model.threshold or 0)).tolist() == [-1, 1]

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from derand.tables import ColumnKind, inspect_file
-from derand.tables._streams import open_stream
+from derand.tables._files import open_stream
 
 KINDS = {
     "age": ColumnKind.NUMBER,

@@ -16,7 +16,16 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 
-from derand.tables import ColumnKind, TableFile, _files, check_columns, inspect_file, kind_of_arrow_type, write_batches
+from derand.tables import (
+    ColumnKind,
+    TableFile,
+    _files,
+    _writing,
+    check_columns,
+    inspect_file,
+    kind_of_arrow_type,
+    write_batches,
+)
 from tests.counting import CountedName, count_names
 
 MIXED = "age,job,member,seen,gap\n31,clerk,True,2020-01-01,\n,,False,2020-01-02,\n4.5,cook,True,2020-01-03,\n"
@@ -333,7 +342,7 @@ def test_text_is_written_as_it_is(values: list[str]) -> None:
     """Without a Python string per cell where it is short and plain: in any layout the same column as pyarrow's."""
     plain = np.array(values, dtype=str)
     for one in (plain, plain[::-1], np.repeat(plain, 2)[::2], plain.astype(plain.dtype.newbyteorder(">"))):
-        column = _files._as_array(one)
+        column = _writing._as_array(one)
         assert column.type == "string"
         assert column.equals(pa.array(one))
         column.validate(full=True)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from derand.tables import ColumnKind, inspect_file, write_batches
-from derand.tables._streams import open_stream
+from derand.tables._files import open_stream
 from tests.tables.damaging import FORMATS, count_ends
 
 KINDS = {"age": ColumnKind.NUMBER, "job": ColumnKind.TEXT}

@@ -1,4 +1,4 @@
-"""What libraries of scikit-learn's habits say of the columns of their tables, and rows in the words of such a table.
+"""What libraries say of the columns of their tables: names, categories and their codes; rows in the words of a table.
 
 Must not know any library.
 """
@@ -11,28 +11,34 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray
 from derand._core.later import import_extra
 from derand.convert._reading import Reading
 from derand.model import CategoryShape
-from derand.tables import ColumnKind, TableEncoding
+from derand.tables import Category, ColumnKind, Labels, TableEncoding, kind_of_values
 
 UNSEEN_TEXT = "a category that training did not see"
 
 
-def read_encoding(model: Any, categories: Mapping[int, tuple[Any, ...]] | None = None) -> TableEncoding:
+def require_fitted(model: object, is_fitted: bool) -> None:
+    """Refuse a model that was not fitted."""
+    if not is_fitted:
+        name = type(model).__name__
+        article = "an" if name[0] in "AEIOU" else "a"
+        raise ValueError(f"`model` must be fitted, got {article} {name} that is not: call `fit` first.")
+
+
+def read_encoding(model: Any, categories: Mapping[int, tuple[Category, ...]] | None = None) -> TableEncoding:
     """Number and names of the columns that a fitted model of scikit-learn's habits was trained on."""
-    if not hasattr(model, "n_features_in_"):
-        raise ValueError(f"`model` must be fitted, got a {type(model).__name__} that is not: call `fit` first.")
+    require_fitted(model, hasattr(model, "n_features_in_"))
     names = getattr(model, "feature_names_in_", None)
     return TableEncoding(
         int(model.n_features_in_), None if names is None else tuple(map(str, names)), dict(categories or {})
     )
 
 
-def choose_values(texts: Sequence[str]) -> list[Any]:
+def choose_values(texts: Sequence[str]) -> list[Category]:
     """What categories are likely to be in the user's table, where a library keeps their text alone.
 
     Numbers, where every text is how a number is written; `adopt_table` knows better once there is a table.
@@ -43,7 +49,8 @@ def choose_values(texts: Sequence[str]) -> list[Any]:
     ([2, 10], [0.5, 1], ['01', '2'], ['nan'])
     """
     numbers = [_parse_number(text) for text in texts]
-    return list(texts) if None in numbers else numbers
+    found = [number for number in numbers if number is not None]
+    return list(texts) if len(found) < len(texts) else list(found)
 
 
 def _parse_number(text: str) -> int | float | None:
@@ -85,7 +92,7 @@ def _choose_names(own: tuple[str, ...] | None, theirs: tuple[str, ...] | None) -
     return theirs if own == tuple(name.replace(" ", "_") for name in theirs) else own
 
 
-def _as_kind(values: Sequence[Any], kind: ColumnKind) -> tuple[Any, ...] | None:
+def _as_kind(values: Sequence[Category], kind: ColumnKind) -> tuple[Category, ...] | None:
     """Categories as those of another kind, None where they are of it already or cannot be."""
     texts = tuple(map(str, values))
     if kind is ColumnKind.TEXT:
@@ -124,31 +131,48 @@ def _renumber(reading: Reading, column: int, values: Sequence[Any]) -> Reading:
     )
 
 
-def refuse_odd_outputs(model: Any) -> None:
-    """Refuse a model that answers with several labels or numbers for a row, or knows one label alone."""
-    if getattr(model, "n_outputs_", 1) != 1:
-        raise ValueError(
-            f"`model` answers with {model.n_outputs_} outputs for each row; certificates are for one: train one model "
-            "for each."
-        )
-    if len(getattr(model, "classes_", (0, 1))) < 2:
-        raise ValueError(
-            f"`model` knows one class alone, {model.classes_[0]!r}: no change of a row can move its answer."
-        )
-
-
-def clean_categories(values: Iterable[Any], name: str | int) -> tuple[Any, ...]:
+def clean_categories(values: Iterable[Any], name: str | int) -> tuple[Category, ...]:
     """The categories of a column as plain Python values; NaN, which scikit-learn puts last, is left out.
 
     `name`: of the column, for errors.
     """
-    plain = [value.item() if isinstance(value, np.generic) else value for value in values]
+    plain = _as_plain(values)
     if None in plain:
         raise ValueError(
             f"Column {name!r} has None among its categories, which scikit-learn tells from a missing value and a table "
             "does not: use NaN for what is missing, or a word of its own."
         )
     return tuple(value for value in plain if value == value)  # noqa: PLR0124 - NaN is not itself
+
+
+def order_categories(values: Iterable[Any], column: str | int) -> tuple[tuple[Category, ...], tuple[int, ...]]:
+    """Values of a category in increasing order, and the library's code of each.
+
+    `values`: value k has the library's code k; `column`: its name, for the error.
+    """
+    plain = _as_plain(values)
+    if len({kind_of_values([value]) for value in plain}) > 1:
+        raise ValueError(
+            f"The categories of column {column!r} are of several kinds, which no table of ours can hold: turn all of "
+            "them into text before training."
+        )
+    order = sorted(range(len(plain)), key=plain.__getitem__)
+    return tuple(plain[code] for code in order), tuple(order)
+
+
+def _as_plain(values: Iterable[Any]) -> list[Any]:
+    return [value.item() if isinstance(value, np.generic) else value for value in values]
+
+
+def recode_rows(rows: FloatArray, codes: Mapping[int, tuple[int, ...]]) -> FloatArray:
+    """Encoded rows with the library's codes of categories; unseen (-1) and missing ones stay as they are."""
+    if not codes:
+        return rows
+    found = np.array(rows, dtype=np.float64)
+    for column, own in codes.items():
+        seen = found[:, column] >= 0
+        found[seen, column] = np.asarray(own, dtype=np.float64)[found[seen, column].astype(np.intp)]
+    return found
 
 
 def decode_rows(encoding: TableEncoding, rows: FloatArray) -> Any:
@@ -166,11 +190,11 @@ def decode_rows(encoding: TableEncoding, rows: FloatArray) -> Any:
     return pd.DataFrame(dict(enumerate(columns))).set_axis(list(encoding.names), axis=1)
 
 
-def _decode_column(codes: FloatArray, categories: tuple[Any, ...] | None) -> NDArray[Any]:
+def _decode_column(codes: FloatArray, categories: tuple[Category, ...] | None) -> Labels:
     if categories is None:
         return np.asarray(codes, dtype=np.float64)
     words = any(isinstance(value, str | bool) for value in categories)
-    unseen = UNSEEN_TEXT if words or not categories else _find_other(categories)
+    unseen = UNSEEN_TEXT if words or not categories else _choose_unseen(categories)
     values = np.empty(len(categories) + 2, dtype=object)
     values[:] = [*categories, unseen, np.nan]
     places = np.where(np.isnan(codes), len(categories) + 1, np.where(codes < 0, len(categories), codes))
@@ -180,7 +204,7 @@ def _decode_column(codes: FloatArray, categories: tuple[Any, ...] | None) -> NDA
     return found.astype(np.float64)
 
 
-def _find_other(categories: Sequence[Any]) -> Any:
+def _choose_unseen(categories: Sequence[Any]) -> float:
     """A number that is none of some; large doubles are their own successors."""
     tried = (max(categories) + 1, 2 * max(categories), min(categories) - 1, 0.5)
     return next(number for number in tried if number not in categories and math.isfinite(number))

@@ -15,7 +15,7 @@ from derand._core.arrays import BoolArray, FloatArray, IntArray
 _LARGEST = np.finfo(np.float64).max
 
 
-def find_edges(goes_right: Callable[[FloatArray], BoolArray], count: int) -> FloatArray:
+def bisect_edges(goes_right: Callable[[FloatArray], BoolArray], count: int) -> FloatArray:
     """For each of several comparisons the smallest double that goes right.
 
     `goes_right`: entry k is judged by comparison k, which holds from some double on. Returns shape (count,): -inf where
@@ -23,7 +23,7 @@ def find_edges(goes_right: Callable[[FloatArray], BoolArray], count: int) -> Flo
 
     Examples
     --------
-    >>> find_edges(lambda x: x > 0.5, 1).tolist() == [float(np.nextafter(0.5, 1))]
+    >>> bisect_edges(lambda x: x > 0.5, 1).tolist() == [float(np.nextafter(0.5, 1))]
     True
     """
     low = np.full(count, _order(np.array(-_LARGEST)))
@@ -50,13 +50,13 @@ def after(thresholds: ArrayLike) -> FloatArray:
 def after_single(thresholds: ArrayLike) -> FloatArray:
     """Edges of `float32(x) <= t goes left`, for thresholds in doubles or in single precision."""
     at = np.asarray(thresholds, dtype=np.float64).reshape(-1)
-    return find_edges(lambda x: _to_single(x) > at, at.size)
+    return bisect_edges(lambda x: _to_single(x) > at, at.size)
 
 
 def from_single(thresholds: ArrayLike) -> FloatArray:
     """Edges of `float32(x) < t goes left`."""
     at = np.asarray(thresholds, dtype=np.float64).reshape(-1)
-    return find_edges(lambda x: _to_single(x) >= at, at.size)
+    return bisect_edges(lambda x: _to_single(x) >= at, at.size)
 
 
 def _to_single(x: FloatArray) -> FloatArray:

@@ -1,33 +1,38 @@
-"""Models in the files of their own libraries. Owns which file belongs to which; must not know what they hold.
+"""Models in files: those of other libraries, pickles, which run code when opened, and skops, which checks types first.
 
-Libraries abort the whole process on files that are damaged. So a file is read in a process of its own, which answers
-for raw scores, too: no library is loaded here.
+Owns which file belongs to which reader; must not know what they hold. Libraries abort the whole process on files that
+are damaged. So a file of a library is read in a process of its own, which answers for raw scores, too: no library is
+loaded here. A pickle is opened only where that was asked for.
 """
 
 from __future__ import annotations
 
 import os
 import weakref
+from collections.abc import Callable, Collection
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from derand._core.arrays import FloatArray
-from derand._core.later import MissingLibraryError
+from derand._core.files import PathLike
+from derand._core.later import MissingLibraryError, import_extra
 from derand._core.processes import LostProcessError, WorkerProcess
-from derand.convert._objects import shorten
 from derand.convert._reading import Reading
+from derand.convert._registry import load_model
 
 FILES = {
-    ".json": ("_xgboost", "XGBoost"),
-    ".ubj": ("_xgboost", "XGBoost"),
-    ".txt": ("_lightgbm", "LightGBM"),
-    ".cbm": ("_catboost", "CatBoost"),
+    ".json": ("readers._xgboost", "XGBoost"),
+    ".ubj": ("readers._xgboost", "XGBoost"),
+    ".txt": ("readers._lightgbm", "LightGBM"),
+    ".cbm": ("readers._catboost", "CatBoost"),
 }
-"""Importer and library by the end of a file's name."""
+"""Reader and library by the end of a file's name."""
+PICKLES = (".pkl", ".pickle", ".joblib")
+"""How names of pickles end."""
+SKOPS = ".skops"
 _read_here: list[Reading] = []
 """What this process has read, where it is one that reads a file."""
 
@@ -60,7 +65,7 @@ class _RawScores:
     def __call__(self, rows: FloatArray) -> FloatArray:
         return np.asarray(self.ask(score_here, rows))
 
-    def ask(self, function: Any, *arguments: Any) -> Any:
+    def ask(self, function: Callable[..., Any], *arguments: object) -> Any:
         try:
             return self._worker.call(function, *arguments)
         except LostProcessError as error:
@@ -70,9 +75,8 @@ class _RawScores:
 
 def load_here(path: str) -> Reading:
     """Read a file in this process; where raw scores can be had, some function stands for them."""
-    importer: Any = import_module(f"derand.convert.{FILES[Path(path).suffix][0]}")
     try:
-        reading: Reading = importer.load_file(Path(path))
+        reading = load_model(FILES[Path(path).suffix][0], Path(path))
     except (MissingLibraryError, OSError):
         raise
     except Exception as error:  # libraries have errors of their own
@@ -88,3 +92,55 @@ def score_here(rows: FloatArray) -> FloatArray:
     (reading,) = _read_here
     assert reading.raw_scores is not None
     return reading.raw_scores(rows)
+
+
+def load_pickle(path: PathLike) -> Any:
+    """The object of a pickle, of pickle or joblib: whatever code it holds is run. Only for files that one trusts."""
+    import joblib
+
+    _require_file(path)
+    try:
+        return joblib.load(path)
+    except ImportError as error:
+        raise ValueError(
+            f"{os.fspath(path)} cannot be opened without the library that it comes from: {error}. Install it, in the "
+            "version that wrote the file."
+        ) from None
+    except Exception as error:  # code of others ran: anything may go wrong
+        raise ValueError(
+            f"{os.fspath(path)} cannot be opened as a pickle ({type(error).__name__}: {shorten(error)}): it is "
+            "damaged, none, or was written by other versions of its libraries."
+        ) from None
+
+
+def load_skops(path: PathLike, trusted: Collection[str] = ()) -> Any:
+    """The object of a skops file, if all its types are known to be harmless or trusted by name.
+
+    `trusted`: full names of types.
+    """
+    io = import_extra("skops.io", "skops", os.fspath(path))
+    _require_file(path)
+    try:
+        unknown = [name for name in io.get_untrusted_types(file=path) if name not in trusted]
+        if not unknown:
+            return io.load(path, trusted=list(trusted))
+    except Exception as error:  # the file is a zip of anything
+        raise ValueError(
+            f"{os.fspath(path)} cannot be opened as a skops file ({type(error).__name__}: {shorten(error)}): it is "
+            "damaged, none, or was written by other versions of its libraries."
+        ) from None
+    raise ValueError(
+        f"{os.fspath(path)} holds types that are not known to be harmless: {', '.join(unknown[:8])}"
+        f"{', ...' if len(unknown) > 8 else ''}. If you trust them, name each one: --trust {unknown[0]}."
+    )
+
+
+def shorten(error: BaseException) -> str:
+    """What an error of another library says, on one line, and not at length."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= 200 else text[:197] + "..."
+
+
+def _require_file(path: PathLike) -> None:
+    if not Path(path).is_file():
+        raise FileNotFoundError(f"{os.fspath(path)} does not exist, or is no file.")

@@ -9,15 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray
 from derand.model import AdditiveEnsemble, CategoryShape, GridShape, Line, Shape
-from derand.tables import TableEncoding
+from derand.tables import Labels, TableEncoding
 
+RawScores = Callable[[FloatArray], FloatArray]
 FINEST_LEVELS = 2**52
 _ROOM = 2.0**50
 """What all scores together may reach: well within 2**53, differences of two classes included."""
@@ -66,10 +65,10 @@ class Reading:
     grids: Sequence[GridShape] = ()
     tables: Sequence[CategoryShape] = ()
     intercept: float | FloatArray = 0.0
-    classes: NDArray[Any] | None = None
+    classes: Labels | None = None
     arithmetic_error: float = 0.0
     link: str = "none"
-    raw_scores: Callable[[FloatArray], FloatArray] | None = None
+    raw_scores: RawScores | None = None
     source: str = ""
     lines: Sequence[Line] = ()
     refused: Sequence[tuple[int, bool]] = ()
@@ -93,10 +92,10 @@ class Reading:
 
     def _choose_levels(self) -> int:
         """The largest power of two at which all scores together keep their room."""
-        functions: list[Any] = [*self.shapes, *self.grids, *self.tables]
+        single: list[Shape | CategoryShape] = [*self.shapes, *self.tables]
+        functions: list[Shape | CategoryShape | GridShape] = [*single, *self.grids]
         parts = [np.abs(one.values).max(initial=0.0) for one in functions]
         parts += [np.abs(one.other).max() for one in self.tables]
-        single: list[Any] = [*self.shapes, *self.tables]
         parts += [np.abs(one.missing).max() for one in single if one.missing is not None]
         largest = float(np.abs(self.intercept).max()) + math.fsum(map(float, parts))
         if not math.isfinite(largest):

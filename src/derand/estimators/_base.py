@@ -29,7 +29,7 @@ from derand.estimators._reading import hint_columns, read_weights, refuse_double
 from derand.estimators._showing import draw_estimator, keep_densities, write_fitted
 from derand.model import Model
 from derand.noise import Gaussian, Noise, as_noise, as_noise_or_none
-from derand.tables import ColumnWarning, TableEncoding, as_rows, describe_doubts, is_frame, take_rows
+from derand.tables import ColumnWarning, TableEncoding, as_rows, describe_data_checks, is_frame, take_rows
 from derand.threat import Threat, as_threats
 from derand.train import SCALINGS, TrainingTable, measure_units
 
@@ -122,7 +122,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
         if not is_frame(X):
             return None
         named = () if isinstance(self.categorical_features, str) else self.encoding_.categorical
-        return describe_doubts(X, y, named)
+        return describe_data_checks(X, y, named)
 
     @staticmethod
     def _keep_weighted(

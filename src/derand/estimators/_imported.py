@@ -23,11 +23,11 @@ from derand.convert import (
     adopt_table,
     compare_scores,
     decode_rows,
-    find_wrapped,
     is_explained,
     probe_rows,
     read_model,
     truncates_categories,
+    unwrap_threshold,
 )
 from derand.estimators._base import CertifiedEstimator, Columns, Training
 from derand.estimators._classifier import CertifiedClassifier
@@ -36,7 +36,7 @@ from derand.estimators._inside import assemble
 from derand.estimators._regressor import CertifiedRegressor
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise, as_noise_or_none
-from derand.tables import CategoryKindError, TableEncoding, as_rows, find_other_floats, take_rows
+from derand.tables import CategoryKindError, TableEncoding, as_rows, list_other_floats, take_rows
 from derand.train import SCALINGS, RegressionTable, RegressionTraining, TrainingTable, measure_units
 
 _PROBES = 2_000
@@ -104,7 +104,7 @@ class ImportedEstimator(CertifiedEstimator):
     def _refuse_other_floats(self, table: Any) -> None:
         """Steps of a pipeline compute in the precision of a column: in another one, with other numbers than read."""
         precise = getattr(self, "precise_columns_", ())
-        other = sorted(set(find_other_floats(table)) & set(precise)) if len(precise) else []
+        other = sorted(set(list_other_floats(table)) & set(precise)) if len(precise) else []
         if other:
             raise ValueError(
                 f"Column {self.encoding_.name(int(other[0]))!r} of `X` must hold doubles, got floats of another "
@@ -334,7 +334,7 @@ def from_model(
     asked: dict[str, Any] = {"decision_threshold": decision_threshold, "cost": cost}
     if isinstance(model, CertifiedEstimator):
         return _cut_own(_give_back(model, noise, rule, scaling), asked)
-    wrapped = find_wrapped(model)
+    wrapped = unwrap_threshold(model)
     if wrapped is not None and isinstance(wrapped.inner, CertifiedClassifier):
         moved = wrapped.inner._cut_as_wrapped(wrapped, type(model).__name__)
         return _cut_own(_give_back(moved, noise, rule, scaling), asked)

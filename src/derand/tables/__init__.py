@@ -7,20 +7,22 @@ theirs is read.
 from __future__ import annotations
 
 from derand._core.origin import take_rows
+from derand.tables._arrow import names_stream
 from derand.tables._columns import (
     ColumnCheck,
     ColumnUse,
     ColumnWarning,
     check_columns,
-    describe_doubts,
-    tell_doubts,
+    describe_data_checks,
+    format_data_checks,
 )
 from derand.tables._dates import SECONDS, dates_to_numbers, format_days, format_moment
 from derand.tables._encoding import CategoricalFeatures, CategoryKindError, TableEncoding, is_whole
-from derand.tables._files import TableFile, inspect_file, names_stream, write_batches
+from derand.tables._files import TableFile, inspect_file
 from derand.tables._kinds import Category, ColumnKind, is_missing, kind_of_arrow_type, kind_of_values
 from derand.tables._matching import Labels, MatchedFile, make_unseen, match_file
-from derand.tables._tables import as_rows, find_other_floats, is_frame, stack_copies
+from derand.tables._tables import as_rows, is_frame, list_other_floats, stack_copies
+from derand.tables._writing import write_batches
 
 __all__ = [
     "SECONDS",
@@ -38,8 +40,8 @@ __all__ = [
     "as_rows",
     "check_columns",
     "dates_to_numbers",
-    "describe_doubts",
-    "find_other_floats",
+    "describe_data_checks",
+    "format_data_checks",
     "format_days",
     "format_moment",
     "inspect_file",
@@ -48,11 +50,11 @@ __all__ = [
     "is_whole",
     "kind_of_arrow_type",
     "kind_of_values",
+    "list_other_floats",
     "make_unseen",
     "match_file",
     "names_stream",
     "stack_copies",
     "take_rows",
-    "tell_doubts",
     "write_batches",
 ]

@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 from derand._core.arrays import FloatArray
 from derand._core.origin import take_rows
 from derand._core.text import quote_short
-from derand.tables._doubts import ADVICE_ON_DATES, Leaks, doubt_numbers, doubt_text, draw_sample
+from derand.tables._data_checks import ADVICE_ON_DATES, Leaks, check_identifier, check_text, sample_rows
 from derand.tables._kinds import ColumnKind, reads_as_number
-from derand.tables._tables import Table, as_rows, find_columns, open_table
+from derand.tables._tables import Table, as_rows, number_columns, open_table
 
 _MANY_CATEGORIES = 0.5
 """A text column is taken for a name or a number of the row where more than this share of its cells differ ..."""
@@ -26,7 +26,7 @@ _FEW_CATEGORIES = 20
 """... and more than this many do."""
 
 
-_MOST_TOLD = 12
+_MOST_NAMED = 12
 """Columns that a warning names."""
 
 
@@ -91,7 +91,7 @@ def check_columns(
 
     A column is left out where it is empty, constant, neither numbers nor text (dates), without a name, or where nearly
     every cell is another: text, or whole numbers that are named like an identifier or count rows. It must be mended
-    where numbers are infinite, or stand among text. Of the others it is said what is doubtful about them.
+    where numbers are infinite, or stand among text. Of the others it is said what to look at.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def check_columns(
     numerical : collection of str or int
         Columns of numbers that are to be used though they look like an identifier.
     target : array-like of shape (n_rows,), or None
-        Labels, or the numbers to be predicted: columns that tell them almost by themselves are doubted.
+        Labels, or the numbers to be predicted: columns that tell them almost by themselves are named.
 
     Returns
     -------
@@ -124,21 +124,21 @@ def check_columns(
     zip categorical None
     """
     opened = open_table(table)
-    chosen = find_columns(opened, categorical, "categorical")
-    left_out = find_columns(opened, ignored, "ignored")
-    kept = find_columns(opened, numerical, "numerical")
+    chosen = number_columns(opened, categorical, "categorical")
+    left_out = number_columns(opened, ignored, "ignored")
+    kept = number_columns(opened, numerical, "numerical")
     checks = [
         _check_column(opened, column, is_chosen=column in chosen, is_left_out=column in left_out)
         for column in range(opened.n_columns)
     ]
-    rows = draw_sample(opened.n_rows)
+    rows = sample_rows(opened.n_rows)
     sample = opened if rows is None else open_table(take_rows(as_rows(table), rows))
     leaks = None if target is None else Leaks(np.asarray(target) if rows is None else np.asarray(target)[rows])
-    return tuple(_doubt_columns(sample, checks, opened.n_rows, leaks, {*chosen, *kept}))
+    return tuple(_add_data_checks(sample, checks, opened.n_rows, leaks, {*chosen, *kept}))
 
 
-def describe_doubts(table: Any, target: ArrayLike, categorical: Collection[int] = ()) -> str | None:
-    """What is doubtful about the columns of a frame that a model was trained on, in one text; None for nothing.
+def describe_data_checks(table: Any, target: ArrayLike, categorical: Collection[int] = ()) -> str | None:
+    """The data checks of a frame that a model was trained on, in one message; None where nothing was found.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def describe_doubts(table: Any, target: ArrayLike, categorical: Collection[int] 
         Columns that were named as categorical.
     """
     n_rows = table.shape[0]
-    rows, labels = draw_sample(n_rows), np.asarray(target).reshape(-1)
+    rows, labels = sample_rows(n_rows), np.asarray(target).reshape(-1)
     sample = open_table(table if rows is None else take_rows(table, rows))
     leaks = Leaks(labels if rows is None else labels[rows])
     checks = []
@@ -157,22 +157,22 @@ def describe_doubts(table: Any, target: ArrayLike, categorical: Collection[int] 
         if check.reason == "constant" and rows is not None:  # the rows that were not looked at may differ
             check = _check_column(open_table(table), column, is_chosen=column in categorical, is_left_out=False)
         checks.append(check)
-    return tell_doubts(_doubt_columns(sample, checks, n_rows, leaks, categorical))
+    return format_data_checks(_add_data_checks(sample, checks, n_rows, leaks, categorical))
 
 
-def tell_doubts(checks: Iterable[ColumnCheck]) -> str | None:
-    """One text of all that is doubtful about columns, those that teach nothing included; None for nothing."""
-    told = []
+def format_data_checks(checks: Iterable[ColumnCheck]) -> str | None:
+    """One message of all data checks, columns that teach nothing included; None where nothing was found."""
+    messages = []
     for check in checks:
         reasons = check.doubts
         if check.use is ColumnUse.IGNORED and check.reason is not None:
-            reasons = (_tell_reason(check.reason),)
+            reasons = (_format_reason(check.reason),)
         if reasons:
-            told.append(f"{quote_short(check.name)} {'; it also '.join(reasons)}")
-    if not told:
+            messages.append(f"{quote_short(check.name)} {'; it also '.join(reasons)}")
+    if not messages:
         return None
-    more = f". And {len(told) - _MOST_TOLD} more columns" if len(told) > _MOST_TOLD else ""
-    return f"Columns to look at before the model is trusted: {'. '.join(told[:_MOST_TOLD])}{more}."
+    more = f". And {len(messages) - _MOST_NAMED} more columns" if len(messages) > _MOST_NAMED else ""
+    return f"Columns to look at before the model is trusted: {'. '.join(messages[:_MOST_NAMED])}{more}."
 
 
 _LEAVE = ": leave it out"
@@ -180,7 +180,7 @@ _KEEP = " (to keep it: --numerical, in Python `numerical`)"
 _NOTHING = {"constant": "is constant", "holds nothing": "is empty"}
 
 
-def _tell_reason(reason: str) -> str:
+def _format_reason(reason: str) -> str:
     """Why a column would be left out, as what follows its name where it was not."""
     if reason in _NOTHING:
         return f"{_NOTHING[reason]}: nothing can be learnt from it"
@@ -189,34 +189,34 @@ def _tell_reason(reason: str) -> str:
     return reason.replace(_KEEP, _LEAVE)
 
 
-def _doubt_columns(
+def _add_data_checks(
     sample: Table, checks: Sequence[ColumnCheck], n_rows: int, leaks: Leaks | None, chosen: Collection[int]
 ) -> list[ColumnCheck]:
-    """The same checks with what is doubtful about each column; an identifier is left out unless it was chosen."""
-    doubted = list(checks)
+    """The same checks with the messages of the data checks; an identifier is left out unless it was chosen."""
+    checked = list(checks)
     numbers: dict[int, FloatArray] = {}
     for column, check in enumerate(checks):
         if check.use is ColumnUse.NUMERICAL:
             values = sample.read_numbers(column)
-            doubt, is_certain = (None, False) if column in chosen else doubt_numbers(check.name, values, n_rows)
+            message, is_certain = (None, False) if column in chosen else check_identifier(check.name, values, n_rows)
             if is_certain:
-                doubted[column] = replace(check, use=ColumnUse.IGNORED, reason=f"{doubt}{_KEEP}")
+                checked[column] = replace(check, use=ColumnUse.IGNORED, reason=f"{message}{_KEEP}")
                 continue
             numbers[column] = values
-            doubted[column] = _add_doubts(check, doubt and f"{doubt}{_LEAVE}")
+            checked[column] = _add_messages(check, message and f"{message}{_LEAVE}")
         elif check.use is ColumnUse.CATEGORICAL:
             codes, seen = sample.code_values(column)
             is_text = check.kind is ColumnKind.TEXT and column not in chosen
-            leak = None if leaks is None else leaks.find_in_categories(codes)
-            doubted[column] = _add_doubts(check, doubt_text(seen) if is_text else None, leak)
+            leak = None if leaks is None else leaks.check_categories(codes)
+            checked[column] = _add_messages(check, check_text(seen) if is_text else None, leak)
     if leaks is not None:
-        for column, leak in zip(numbers, leaks.find_in_many(list(numbers.values())), strict=True):
-            doubted[column] = _add_doubts(doubted[column], leak)
-    return doubted
+        for column, leak in zip(numbers, leaks.check_many(list(numbers.values())), strict=True):
+            checked[column] = _add_messages(checked[column], leak)
+    return checked
 
 
-def _add_doubts(check: ColumnCheck, *doubts: str | None) -> ColumnCheck:
-    more = tuple(doubt for doubt in doubts if doubt is not None)
+def _add_messages(check: ColumnCheck, *messages: str | None) -> ColumnCheck:
+    more = tuple(message for message in messages if message is not None)
     return replace(check, doubts=(*check.doubts, *more)) if more else check
 
 
@@ -248,7 +248,7 @@ def _check_numbers(table: Table, column: int, name: str | int) -> ColumnCheck:
         return ColumnCheck(name, kind, ColumnUse.REFUSED, "holds whole numbers that are too large for a double")
     present = values[~np.isnan(values)]
     if not present.size:
-        return _say_empty(name)
+        return _make_empty(name)
     if present.size == values.size and (present == present[0]).all():
         return ColumnCheck(name, kind, ColumnUse.IGNORED, "constant")
     gaps, missing = int(np.count_nonzero(np.isinf(values))), values.size - present.size
@@ -266,7 +266,7 @@ def _check_categories(table: Table, column: int, found: ColumnCheck, *, is_chose
     seen = {value: count for value, count in zip(values, counts, strict=True) if count}
     total = sum(seen.values())
     if not seen:
-        return _say_empty(name)
+        return _make_empty(name)
     if len(seen) == 1:
         return ColumnCheck(name, kind, ColumnUse.IGNORED, "constant")
     if kind is not ColumnKind.TEXT or is_chosen:
@@ -274,7 +274,7 @@ def _check_categories(table: Table, column: int, found: ColumnCheck, *, is_chose
     stray = {str(value): count for value, count in seen.items() if not reads_as_number(str(value))}
     n_stray = sum(stray.values())
     if len(seen) > max(_FEW_CATEGORIES, _MANY_CATEGORIES * total) and 2 * n_stray >= total:
-        reason = doubt_text(seen) or f"text with {len(seen)} different values in {table.n_rows} rows"
+        reason = check_text(seen) or f"text with {len(seen)} different values in {table.n_rows} rows"
         return ColumnCheck(name, kind, ColumnUse.IGNORED, reason)
     if 0 < n_stray < 0.5 * total:
         reason = f"{n_stray} of {table.n_rows} cells are text among numbers, such as {quote_short(next(iter(stray)))}"
@@ -282,6 +282,6 @@ def _check_categories(table: Table, column: int, found: ColumnCheck, *, is_chose
     return found
 
 
-def _say_empty(name: str | int) -> ColumnCheck:
+def _make_empty(name: str | int) -> ColumnCheck:
     kind = ColumnKind.EMPTY
     return ColumnCheck(name, kind, ColumnUse.IGNORED, f"holds {kind.value}")

@@ -16,7 +16,7 @@ import numpy as np
 from derand._core.arrays import FloatArray
 from derand._core.text import quote_short
 from derand.tables._kinds import ColumnKind, is_missing
-from derand.tables._tables import Table, find_columns, is_frame, name_column, open_table, put_numbers
+from derand.tables._tables import Table, is_frame, name_column, number_columns, open_table, put_numbers
 
 _ISO = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T]\d{1,2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?")
 _DOTS = re.compile(r"(\d{1,2})\.(\d{1,2})\.(\d{4})")
@@ -57,7 +57,7 @@ def dates_to_numbers(frame: Any, columns: Collection[str | int] | None = None) -
     if columns is None:
         chosen = [column for column in range(table.n_columns) if _is_date(table, column)]
     else:
-        chosen = sorted(find_columns(table, columns, "columns"))
+        chosen = sorted(number_columns(table, columns, "columns"))
     for column in chosen:
         frame = put_numbers(frame, column, read_days(table, column))
     return frame

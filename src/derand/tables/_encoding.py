@@ -18,7 +18,7 @@ from derand._core.finite import cast_exactly, name_gaps, require_finite
 from derand._core.origin import Origin
 from derand.tables._dates import read_days
 from derand.tables._kinds import Category, ColumnKind, is_missing, kind_of_values
-from derand.tables._tables import Table, find_columns, judge_cell, name_column, open_table
+from derand.tables._tables import Table, judge_cell, name_column, number_columns, open_table
 
 UNSEEN = -1.0
 """Code of a category that training did not see; that of a missing one is NaN."""
@@ -287,7 +287,7 @@ def _choose_categorical(table: Table, chosen: CategoricalFeatures) -> list[int]:
             )
         return [column for column, is_categorical in enumerate(entries) if is_categorical]
     or_mask = "one boolean per column"
-    return sorted(find_columns(table, entries, "categorical_features", or_mask))
+    return sorted(number_columns(table, entries, "categorical_features", or_mask))
 
 
 def _is_boolean(table: Table, column: int) -> bool:

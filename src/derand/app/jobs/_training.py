@@ -31,7 +31,7 @@ from derand.estimators import (
 from derand.metrics import certified_accuracy
 from derand.noise import Noise, as_noise_or_none
 from derand.storage import save
-from derand.tables import ColumnCheck, ColumnUse, ColumnWarning, TableEncoding, format_days, tell_doubts
+from derand.tables import ColumnCheck, ColumnUse, ColumnWarning, TableEncoding, format_data_checks, format_days
 from derand.threat import Threat
 from derand.threat_text import read_threat
 
@@ -228,7 +228,7 @@ def train_file(
 
 def list_doubts(read: TrainingData) -> list[str]:
     """What is doubtful about columns that were used: of those that were left out the table of columns tells."""
-    doubts = tell_doubts(check for check in read.checks if check.use is not ColumnUse.IGNORED)
+    doubts = format_data_checks(check for check in read.checks if check.use is not ColumnUse.IGNORED)
     return [] if doubts is None else [doubts]
 
 

@@ -1,36 +1,26 @@
 """XGBoost: its model as JSON; `float32(x) < t` goes left, leaves are added up in single precision.
 
-Owns what that JSON means: base scores, DART's weights, categories, objectives. Must not know how sums become shapes
-(`_trees`).
+Owns what that JSON means: base scores, DART's weights, categories, objectives. Must not know how trees are
+summed.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray
 from derand._core.later import import_extra
-from derand.convert._additions import (
-    SINGLE,
-    bound_additions,
-    measure_total,
-    order_categories,
-    place_leaf,
-    read_sum,
-    recode_rows,
-)
+from derand.convert._columns import order_categories, recode_rows, require_fitted
 from derand.convert._edges import from_single
-from derand.convert._reading import Reading
-from derand.convert._trees import Node, Split
-from derand.tables import TableEncoding
+from derand.convert._trees import LEAF, SINGLE, UNSEEN, Tree, TreeReading, place_values
+from derand.tables import Category, Labels, TableEncoding
 
 CURE = "train it with max_depth=1, or with interaction_constraints that keep columns apart"
 NUMBERS = (
@@ -48,13 +38,12 @@ _TIE = 2.0**-20
 """Labels are read off probabilities in single precision: those of raw scores this close to a tie are equal."""
 
 
-def read(model: Any) -> Reading:
+def read(model: Any) -> TreeReading:
     """A fitted XGBClassifier, XGBRegressor, one of their random forests, or xgboost.Booster."""
     source = f"xgboost.{type(model).__name__}"
     if not hasattr(model, "get_booster"):
         return _Model(model, source, None).read()
-    if not model.__sklearn_is_fitted__():
-        raise ValueError(f"`model` must be fitted, got a {type(model).__name__} that is not: call `fit` first.")
+    require_fitted(model, model.__sklearn_is_fitted__())
     missing = model.missing
     if missing is not None and not math.isnan(missing):
         raise ValueError(
@@ -70,7 +59,7 @@ def read(model: Any) -> Reading:
     ).read()
 
 
-def load_file(path: Path) -> Reading:
+def load_file(path: Path) -> TreeReading:
     """A model that `save_model` wrote, as JSON or UBJSON."""
     xgboost = import_extra("xgboost", "xgboost", str(path))
     booster = xgboost.Booster()
@@ -89,7 +78,7 @@ class _Model:
         self,
         booster: Any,
         source: str,
-        classes: NDArray[Any] | None,
+        classes: Labels | None,
         n_rounds: int | None = None,
         *,
         is_custom: bool = False,
@@ -109,29 +98,30 @@ class _Model:
         self._n_outputs = max(1, int(self._param["num_class"]))
         self._n_trees, self._n_rounds = self._count_trees(n_rounds)
 
-    def read(self) -> Reading:
+    def read(self) -> TreeReading:
         """The whole model."""
         encoding, codes = self._read_columns()
         trees = self._grow(codes)
-        base = self._find_base(encoding)
+        base = self._ask_base(encoding)
         classes = self._classes
         if classes is None and self._objective in CLASSES:
             classes = np.arange(max(2, self._n_outputs))
-        slack = _TIE if classes is not None else 0.0
 
         def raw_scores(rows: FloatArray) -> FloatArray:
             return self._predict(self._booster, recode_rows(rows, codes))
 
-        return read_sum(
+        return TreeReading(
             trees,
             base,
             encoding,
-            classes=classes,
-            arithmetic_error=self._bound_arithmetic(trees, base) + slack,
-            link="logit" if self._objective in LOGITS and not self._is_custom else "none",
-            raw_scores=raw_scores,
-            source=self._source,
+            classes,
+            "logit" if self._objective in LOGITS and not self._is_custom else "none",
+            raw_scores,
+            self._source,
+            n_roundings=len(trees) // base.size + 4,
+            unit=SINGLE,
             cure=CURE,
+            slack=self._bound_weighing(trees, base) + (_TIE if classes is not None else 0.0),
         )
 
     def _refuse(self, kind: str) -> None:
@@ -175,7 +165,7 @@ class _Model:
             booster.predict(table, output_margin=True, iteration_range=(0, self._n_rounds)), dtype=np.float64
         )
 
-    def _find_base(self, encoding: TableEncoding) -> FloatArray:
+    def _ask_base(self, encoding: TableEncoding) -> FloatArray:
         """What raw scores begin with, asked of the library itself: versions differ in what they store.
 
         It predicts with the same trees, all of whose leaves are zero.
@@ -194,32 +184,28 @@ class _Model:
             tree["split_conditions"] = values
         return self._predict(empty, np.zeros((1, encoding.n_features))).reshape(-1)
 
-    def _bound_arithmetic(self, trees: Sequence[Node], base: FloatArray) -> float:
-        """What additions in single precision may lose; DART multiplies by weights, and may take the base off again."""
-        outputs = self._body["tree_info"]
-        own = [[tree for tree, k in zip(trees, outputs, strict=False) if k == output] for output in range(base.size)]
-        error = bound_additions(own, base, SINGLE)
-        if self._weights is not None:
-            largest = max([1.0, *map(abs, self._weights)])
-            start = float(np.abs(base).max())
-            error += 4 * SINGLE * largest * (measure_total(trees, start) + len(trees) * start)
-        return error
+    def _bound_weighing(self, trees: Sequence[Tree], base: FloatArray) -> float:
+        """What DART may lose beside additions: it multiplies by weights, and may take the base off again."""
+        if self._weights is None:
+            return 0.0
+        largest = max([1.0, *map(abs, self._weights)])
+        start = float(np.abs(base).max())
+        total = start + math.fsum(float(tree.largest_leaves.max()) for tree in trees)
+        return float(4 * SINGLE * largest * (total + len(trees) * start))
 
-    def _grow(self, codes: Mapping[int, tuple[int, ...]]) -> list[Node]:
-        outputs = self._body["tree_info"]
+    def _grow(self, codes: Mapping[int, tuple[int, ...]]) -> list[Tree]:
         weights = self._weights if self._weights is not None else [1.0] * self._n_trees
+        parts = zip(self._body["trees"], weights, self._body["tree_info"], strict=False)
         return [
             _grow_tree(tree, float(np.float32(weight)), int(output), self._n_outputs, codes)
-            for tree, weight, output in zip(
-                self._body["trees"][: self._n_trees], weights[: self._n_trees], outputs[: self._n_trees], strict=True
-            )
+            for tree, weight, output in itertools.islice(parts, self._n_trees)
         ]
 
     def _read_columns(self) -> tuple[TableEncoding, dict[int, tuple[int, ...]]]:
         """The encoding, and XGBoost's code of each category."""
         columns = [column for column, kind in enumerate(self._types) if kind == "c"]
         kept = _read_categories(self._body.get("cats"))
-        categories: dict[int, tuple[Any, ...]] = {}
+        categories: dict[int, tuple[Category, ...]] = {}
         codes: dict[int, tuple[int, ...]] = {}
         for column in columns:
             name = column if self._names is None else self._names[column]
@@ -265,38 +251,41 @@ def _read_categories(kept: Mapping[str, Any] | None) -> dict[int, list[Any]]:
                     f"{column}, which has other letters than ASCII: rename its categories and train again."
                 )
             text, ends = bytes(values).decode("ascii"), one["offsets"]
-            values = [text[start:end] for start, end in pairwise(ends)]
+            values = [text[start:end] for start, end in itertools.pairwise(ends)]
         if values:
             found[column] = list(values)
     return found
 
 
-def _list_categories(tree: Mapping[str, Any]) -> dict[int, list[int]]:
+def _list_categories(tree: Mapping[str, Any]) -> dict[int, set[int]]:
     """The categories that go right, by node."""
     starts, sizes = tree["categories_segments"], tree["categories_sizes"]
     return {
-        int(node): tree["categories"][start : start + size]
+        int(node): set(tree["categories"][start : start + size])
         for node, start, size in zip(tree["categories_nodes"], starts, sizes, strict=True)
     }
 
 
 def _grow_tree(
     tree: Mapping[str, Any], weight: float, output: int, n_outputs: int, codes: Mapping[int, tuple[int, ...]]
-) -> Node:
+) -> Tree:
     """A tree with leaves times a weight."""
     values = np.array(tree["split_conditions"], dtype=np.float32).astype(np.float64)
-    edges = from_single(values)
-    right_codes = _list_categories(tree)
-
-    def descend(node: int) -> Node:
-        if tree["left_children"][node] == -1:
-            return place_leaf(weight * float(values[node]), output, n_outputs)
-        left, right = (descend(int(tree[side][node])) for side in ("left_children", "right_children"))
-        feature, default_left = int(tree["split_indices"][node]), bool(tree["default_left"][node])
-        if node not in right_codes:
-            return Split(feature, left, right, float(edges[node]), missing_left=default_left)
-        listed = set(right_codes[node])
-        own = frozenset(code for code, theirs in enumerate(codes[feature]) if theirs not in listed)
-        return Split(feature, left, right, left_codes=own, unseen_left=True, missing_left=default_left)
-
-    return descend(0)
+    left, right = (np.array(tree[name], dtype=np.int64) for name in ("left_children", "right_children"))
+    feature = np.where(left == -1, LEAF, np.array(tree["split_indices"], dtype=np.int64))
+    left_codes = {
+        node: frozenset(
+            {UNSEEN, *(own for own, theirs in enumerate(codes[int(feature[node])]) if theirs not in listed)}
+        )
+        for node, listed in _list_categories(tree).items()
+        if feature[node] != LEAF
+    }
+    return Tree(
+        feature,
+        from_single(values),
+        left,
+        right,
+        place_values(weight * values, output, n_outputs),
+        np.array(tree["default_left"], dtype=bool),
+        left_codes=left_codes,
+    )

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from derand._core.arrays import EPSILON, FloatArray
-from derand.convert._columns import decode_rows, read_encoding
+from derand.convert._columns import decode_rows, read_encoding, require_fitted
 from derand.convert._reading import Reading
+from derand.convert._trees import DOUBLE, SINGLE
 from derand.model import Line
+from derand.tables import Labels
 
 _SOFTMAX = ("LinearDiscriminantAnalysis",)
 """Classifiers whose probabilities are always those of a logistic function, or of a softmax of raw scores."""
@@ -23,8 +25,7 @@ def read(model: Any) -> Reading:
     """A fitted model whose raw score is `X @ coef_.T + intercept_`."""
     encoding = read_encoding(model)
     name = type(model).__name__
-    if not hasattr(model, "coef_"):
-        raise ValueError(f"`model` must be fitted, got a {name} that is not: call `fit` first.")
+    require_fitted(model, hasattr(model, "coef_"))
     classes = getattr(model, "classes_", None)
     slopes, unit = _read_slopes(model, classes, encoding.n_features)
     intercept = np.broadcast_to(np.asarray(model.intercept_, dtype=np.float64).reshape(-1), slopes.shape[:1])
@@ -35,7 +36,7 @@ def read(model: Any) -> Reading:
         Line(at, slopes[:, at] if len(slopes) > 1 else float(slopes[0, at]), rounding * np.abs(slopes[:, at]))
         for at in range(encoding.n_features)
     ]
-    smallest = 2.0**-1074 if unit < 2.0**-24 else 2.0**-149  # a product below it may be lost
+    smallest = 2.0**-1074 if unit < SINGLE else 2.0**-149  # a product below it may be lost
     error = rounding * float(np.abs(intercept).max()) + encoding.n_features * smallest
 
     def raw_scores(rows: FloatArray) -> FloatArray:
@@ -48,7 +49,7 @@ def read(model: Any) -> Reading:
         intercept=intercept if len(slopes) > 1 else float(intercept[0]),
         classes=classes,
         arithmetic_error=error,
-        link="none" if classes is None else _find_link(model, name, len(classes)),
+        link="none" if classes is None else _name_link(model, name, len(classes)),
         raw_scores=raw_scores,
         source=f"sklearn.{name}",
     )
@@ -64,10 +65,10 @@ def bound_dot_error(n_summands: int, unit: float) -> float:
     return share / (1 - share) * (1 + 4 * EPSILON)
 
 
-def _read_slopes(model: Any, classes: Any, n_features: int) -> tuple[FloatArray, float]:
+def _read_slopes(model: Any, classes: Labels | None, n_features: int) -> tuple[FloatArray, float]:
     """Slopes of shape (n_outputs, n_features), and the relative error of one operation."""
     given = model.coef_.toarray() if hasattr(model.coef_, "toarray") else np.asarray(model.coef_)
-    unit = 2.0**-24 if given.dtype == np.float32 else 2.0**-53
+    unit = SINGLE if given.dtype == np.float32 else DOUBLE
     slopes = np.atleast_2d(given.astype(np.float64))
     n_outputs = 1 if classes is None or len(classes) == 2 else len(classes)
     if isinstance(classes, list) or slopes.shape != (n_outputs, n_features):
@@ -81,7 +82,7 @@ def _read_slopes(model: Any, classes: Any, n_features: int) -> tuple[FloatArray,
     return slopes, unit
 
 
-def _find_link(model: Any, name: str, n_classes: int) -> str:
+def _name_link(model: Any, name: str, n_classes: int) -> str:
     """Where probabilities are a logistic function, or a softmax, of raw scores; one-vs-rest normalises others."""
     if name in _SOFTMAX:
         return "logit"

@@ -1,34 +1,25 @@
 """LightGBM: its model text, read line by line; `x <= t` in doubles, leaves added up in doubles.
 
-Owns what that text means: rules for missing values, zeros and categories, objectives, averages. Must not know how sums
-become shapes (`_trees`).
+Owns what that text means: rules for missing values, zeros and categories, objectives, averages. Must not know how trees
+are summed.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray
-from derand.convert._additions import (
-    DOUBLE,
-    bound_additions,
-    measure_total,
-    order_categories,
-    place_leaf,
-    read_sum,
-    recode_rows,
-)
+from derand.convert._columns import order_categories, recode_rows, require_fitted
 from derand.convert._edges import after
-from derand.convert._reading import Reading
-from derand.convert._trees import Node, Split
-from derand.tables import TableEncoding
+from derand.convert._trees import DOUBLE, LEAF, Tree, TreeReading, place_values
+from derand.tables import Category, Labels, TableEncoding
 
 CURE = "train it with max_depth=1, or with interaction_constraints that keep columns apart"
 NUMBERS = ("regression", "regression_l1", "huber", "fair", "quantile", "mape")
@@ -71,21 +62,20 @@ class _Text:
         return default
 
 
-def read(model: Any) -> Reading:
+def read(model: Any) -> TreeReading:
     """A fitted LGBMClassifier, LGBMRegressor or lightgbm.Booster."""
     wrapped = hasattr(model, "get_params")
     source = f"lightgbm.{type(model).__name__}"
     if not wrapped:
         return _read_text(model.model_to_string(), source, None, model)
-    if not model.__sklearn_is_fitted__():
-        raise ValueError(f"`model` must be fitted, got a {type(model).__name__} that is not: call `fit` first.")
+    require_fitted(model, model.__sklearn_is_fitted__())
     steering = sorted(key for key, value in model.get_params().items() if key in _STEERING and value)
     if steering:
         raise ValueError(f"`model` predicts with {', '.join(steering)}, which leaves trees out: train it without.")
     return _read_text(model.booster_.model_to_string(), source, getattr(model, "classes_", None), model.booster_)
 
 
-def load_file(path: Path) -> Reading:
+def load_file(path: Path) -> TreeReading:
     """A model that `Booster.save_model` wrote; LightGBM is asked for raw scores where it is installed."""
     text = path.read_text(encoding="utf-8")
     if not text.startswith("tree"):
@@ -97,7 +87,7 @@ def load_file(path: Path) -> Reading:
     return _read_text(text, "lightgbm.Booster", None, lightgbm.Booster(model_str=text))
 
 
-def _read_text(text: str, source: str, classes: NDArray[Any] | None, booster: Any) -> Reading:
+def _read_text(text: str, source: str, classes: Labels | None, booster: Any) -> TreeReading:
     parts = _parse(text)
     encoding, codes = _read_columns(parts)
     objective, n_outputs = parts.objective, parts.n_outputs
@@ -107,34 +97,25 @@ def _read_text(text: str, source: str, classes: NDArray[Any] | None, booster: An
     if classes is not None and classes.size != max(2, n_outputs):
         raise ValueError(f"{source} has {n_outputs} raw scores for {classes.size} classes, which cannot be read.")
     scale = parts.read_option("sigmoid", 1.0) if objective == "binary" else 1.0
-    if (
-        "average_output" in parts.header
-    ):  # of random forests; `raw_score=True` gives the sum there, `predict` divides it
+    if "average_output" in parts.header:  # of random forests: `raw_score=True` gives the sum, `predict` divides it
         scale /= max(1, len(parts.trees) // n_outputs)
-    trees = [
-        _Tree(tree, codes).grow(lambda value, output=i % n_outputs: place_leaf(scale * value, output, n_outputs))  # type: ignore[misc]
-        for i, tree in enumerate(parts.trees)
-    ]
-    base = np.zeros(n_outputs)
-    by_output = [trees[output::n_outputs] for output in range(n_outputs)]
-    slack = 0.0
-    if classes is not None:
-        magnitude = max(measure_total(own, 0.0) for own in by_output)
-        slack = _bound_link(objective, magnitude * parts.read_option("sigmoid", 1.0))
+    trees = [_grow(tree, codes, scale, at % n_outputs, n_outputs) for at, tree in enumerate(parts.trees)]
 
     def raw_scores(rows: FloatArray) -> FloatArray:
         return np.asarray(booster.predict(recode_rows(rows, codes), raw_score=True), dtype=np.float64) * scale
 
-    return read_sum(
+    return TreeReading(
         trees,
-        base,
+        np.zeros(n_outputs),
         encoding,
-        classes=classes,
-        arithmetic_error=bound_additions(by_output, base, DOUBLE) + slack,
-        link="logit" if objective in ("binary", "multiclass") else "none",
-        raw_scores=None if booster is None else raw_scores,
-        source=source,
+        classes,
+        "logit" if objective in ("binary", "multiclass") else "none",
+        None if booster is None else raw_scores,
+        source,
+        n_roundings=len(trees) // n_outputs + 4,
+        unit=DOUBLE,
         cure=CURE,
+        slack=0.0 if classes is None else _bound_link(objective, trees, parts.read_option("sigmoid", 1.0)),
     )
 
 
@@ -172,11 +153,12 @@ def _refuse_objective(parts: _Text, source: str, *, is_classifier: bool) -> None
         raise ValueError(f"{source} is a classifier trained for {objective!r}, whose labels cannot be read.")
 
 
-def _bound_link(objective: str, magnitude: float) -> float:
+def _bound_link(objective: str, trees: Sequence[Tree], slope: float) -> float:
     """How far raw scores may lie beyond a tie before probabilities in doubles tell them apart."""
     if objective != "multiclassova":
         return 2.0**-48
-    slack = 2.0**-48 * float(np.exp(min(magnitude, 600.0)))
+    largest = max(map(math.fsum, zip(*(tree.largest_leaves.tolist() for tree in trees), strict=True)))
+    slack = 2.0**-48 * float(np.exp(min(largest * slope, 600.0)))
     if slack > _MOST_SATURATED:
         raise ValueError(
             "A model trained for 'multiclassova' with raw scores this large has probabilities that round to 1, so that "
@@ -197,7 +179,7 @@ def _read_columns(parts: _Text) -> tuple[TableEncoding, dict[int, tuple[int, ...
         for column, info in enumerate(infos)
         if info != "none" and not info.startswith("[")
     }
-    categories: dict[int, tuple[Any, ...]] = {}
+    categories: dict[int, tuple[Category, ...]] = {}
     codes: dict[int, tuple[int, ...]] = {}
     for column, values in _match_pandas(parts, infos, listed).items():
         own = column if names is None else names[column]
@@ -223,66 +205,62 @@ def _match_pandas(parts: _Text, infos: Sequence[str], listed: Mapping[int, Any])
     )
 
 
-class _Tree:
-    """One tree of the text."""
-
-    def __init__(self, lines: Mapping[str, str], codes: Mapping[int, tuple[int, ...]]) -> None:
-        self._codes = codes
-        self._leaves = _numbers(lines, "leaf_value", float)
-        self._features = _numbers(lines, "split_feature", int)
-        self._thresholds = _numbers(lines, "threshold", float)
-        self._edges = _find_edges(np.array(self._thresholds))
-        self._kinds = _numbers(lines, "decision_type", int)
-        self._children = (_numbers(lines, "left_child", int), _numbers(lines, "right_child", int))
-        self._bounds = _numbers(lines, "cat_boundaries", int)
-        self._words = _numbers(lines, "cat_threshold", int)
-
-    def grow(self, place: Callable[[float], Node]) -> Node:
-        """The tree as splits, with leaves as `place` makes them."""
-
-        def descend(node: int) -> Node:
-            if node < 0:
-                return place(self._leaves[~node])
-            left, right = (descend(child[node]) for child in self._children)
-            return self._split(node, left, right)
-
-        return descend(0) if self._features else place(self._leaves[0])
-
-    def _split(self, node: int, left: Node, right: Node) -> Split:
-        feature, kind, threshold = self._features[node], self._kinds[node], self._thresholds[node]
+def _grow(
+    lines: Mapping[str, str], codes: Mapping[int, tuple[int, ...]], scale: float, output: int, n_outputs: int
+) -> Tree:
+    """One tree of the text: its splits, then its leaves, then what splits by zeros need beside themselves."""
+    features, kinds = _numbers(lines, "split_feature", int), _numbers(lines, "decision_type", int)
+    thresholds, leaves = _numbers(lines, "threshold", float), _numbers(lines, "leaf_value", float)
+    n_splits = len(features)
+    feature, edge = [*features, *[LEAF] * len(leaves)], [*_move_edges(np.array(thresholds)), *[0.0] * len(leaves)]
+    left, right = (
+        [child if child >= 0 else n_splits + ~child for child in _numbers(lines, name, int)] + [0] * len(leaves)
+        for name in ("left_child", "right_child")
+    )
+    missing_left, left_codes = [False] * len(feature), {}
+    for node, (kind, threshold) in enumerate(zip(kinds, thresholds, strict=True)):
+        default_left = bool(kind & 2)
         if kind & 1:
-            return Split(feature, left, right, left_codes=self._list_codes(feature, int(threshold)), missing_left=False)
-        default_left, missing = bool(kind & 2), ("none", "zero", "nan")[(kind >> 2) & 3]
-        edge = float(self._edges[node])
-        if missing == "nan":
-            return Split(feature, left, right, edge, missing_left=default_left)
-        if missing == "none":
-            return Split(feature, left, right, edge, missing_left=threshold >= 0.0)
-        return _split_zero(feature, left, right, edge, default_left=default_left)
+            left_codes[node] = _list_codes(lines, codes[features[node]], int(threshold))
+        elif kind >> 2 & 3 == 2:  # NaN is missing
+            missing_left[node] = default_left
+        elif kind >> 2 & 3 == 0:  # nothing is: NaN is a zero
+            missing_left[node] = threshold >= 0.0
+        else:  # numbers next to zero, and missing ones, go where missing ones go: three splits
+            beyond, around = len(feature), len(feature) + 1
+            feature += [features[node]] * 2
+            edge += [edge[node], float(after(_ZERO))]
+            left += [left[node], left[node] if default_left else right[node]]
+            right += [right[node], beyond]
+            missing_left += [True, True]
+            edge[node], left[node], right[node] = -_ZERO, beyond, around
+    values = np.zeros(len(feature))
+    values[n_splits : n_splits + len(leaves)] = scale * np.array(leaves)
+    return Tree(
+        np.array(feature),
+        np.array(edge),
+        np.array(left),
+        np.array(right),
+        place_values(values, output, n_outputs),
+        np.array(missing_left),
+        left_codes=left_codes,
+    )
 
-    def _list_codes(self, feature: int, place: int) -> frozenset[int]:
-        """Our codes of the categories whose bits are set."""
-        words = self._words[self._bounds[place] : self._bounds[place + 1]]
-        return frozenset(
-            code
-            for code, own in enumerate(self._codes[feature])
-            if own // 32 < len(words) and words[own // 32] >> (own % 32) & 1
-        )
+
+def _list_codes(lines: Mapping[str, str], codes: Sequence[int], at: int) -> frozenset[int]:
+    """Our codes of the categories whose bits are set."""
+    bounds, words = _numbers(lines, "cat_boundaries", int), _numbers(lines, "cat_threshold", int)
+    own = words[bounds[at] : bounds[at + 1]]
+    return frozenset(
+        code for code, theirs in enumerate(codes) if theirs // 32 < len(own) and own[theirs // 32] >> (theirs % 32) & 1
+    )
 
 
-def _find_edges(thresholds: FloatArray) -> FloatArray:
+def _move_edges(thresholds: FloatArray) -> FloatArray:
     """Edges of `x <= t goes left`, where numbers next to zero are zeros."""
     below = (thresholds >= -_ZERO) & (thresholds < 0)
     above = (thresholds >= 0) & (thresholds <= _ZERO)
     return np.where(below, -_ZERO, np.where(above, after(_ZERO), after(thresholds)))
-
-
-def _split_zero(feature: int, left: Node, right: Node, edge: float, *, default_left: bool) -> Split:
-    """A split in which numbers next to zero, and missing ones, go where missing ones go."""
-    own = left if default_left else right
-    beyond = Split(feature, left, right, edge, missing_left=True)
-    around = Split(feature, own, beyond, float(after(_ZERO)), missing_left=True)
-    return Split(feature, beyond, around, -_ZERO, missing_left=False)
 
 
 def _numbers(lines: Mapping[str, str], key: str, kind: type) -> list[Any]:

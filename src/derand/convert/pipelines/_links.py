@@ -13,7 +13,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from derand._core.arrays import EPSILON, FloatArray
-from derand.convert._edges import find_edges
+from derand.convert._edges import bisect_edges
 
 _FAR = 1e100
 
@@ -34,7 +34,7 @@ REFUSED = _Mark("REFUSED")
 """What becomes of a cell that a step refuses."""
 
 
-def is_gap(cell: Any) -> bool:
+def is_nan(cell: Any) -> bool:
     """Whether a cell is NaN."""
     return isinstance(cell, float) and math.isnan(cell)
 
@@ -98,7 +98,7 @@ class Link:
 
     def apply_cell(self, cell: Any) -> Any:
         """What becomes of a category, a number, NaN or UNSEEN."""
-        if cell is REFUSED or (is_gap(cell) and not self.takes_missing):
+        if cell is REFUSED or (is_nan(cell) and not self.takes_missing):
             return REFUSED
         return self._apply_cell(cell)
 
@@ -117,7 +117,7 @@ class Fill(Link):
         return np.where(np.isnan(x), self.value, x)
 
     def _apply_cell(self, cell: Any) -> Any:
-        return self.value if is_gap(cell) else cell
+        return self.value if is_nan(cell) else cell
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,8 +167,8 @@ class Ordered(NumberLink):
             return edges
         low, high = self.apply(np.array([-_FAR, _FAR])).tolist()
         if low > high:
-            return find_edges(lambda x: self.apply(x) < edges, edges.size)
-        return find_edges(lambda x: self.apply(x) >= edges, edges.size)
+            return bisect_edges(lambda x: self.apply(x) < edges, edges.size)
+        return bisect_edges(lambda x: self.apply(x) >= edges, edges.size)
 
     def apply(self, x: FloatArray) -> FloatArray:
         with np.errstate(over="ignore"):
@@ -221,7 +221,7 @@ class IsMissing(Link):
         return np.asarray(np.isnan(x), dtype=np.float64)
 
     def _apply_cell(self, cell: Any) -> Any:
-        return float(is_gap(cell))
+        return float(is_nan(cell))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -250,7 +250,7 @@ class Encoder(Link):
         return tuple(self.numbers)
 
     def _apply_cell(self, cell: Any) -> Any:
-        return self.missing if is_gap(cell) else self.numbers.get(cell, self.unseen)
+        return self.missing if is_nan(cell) else self.numbers.get(cell, self.unseen)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -17,7 +17,7 @@ import numpy as np
 from derand._core.arrays import FloatArray
 from derand.convert._columns import clean_categories, decode_rows
 from derand.convert._edges import after
-from derand.convert._links import REFUSED, Bins, Column, Encoder, Fill, IsMissing, IsWhole, Link, Ordered
+from derand.convert.pipelines._links import REFUSED, Bins, Column, Encoder, Fill, IsMissing, IsWhole, Link, Ordered
 from derand.tables import TableEncoding
 
 Columns = Sequence[Column]
@@ -129,13 +129,13 @@ def _trace_scaler(step: Any, called: str, columns: Columns, seen: Seen) -> list[
 
     def follow(at: int) -> Ordered:
         slim = _slim(step, at)
-        line = _find_line(slim)
+        line = _read_line(slim)
         return Ordered(called, takes_missing, function=lambda x: run(slim, x.reshape(-1, 1))[:, 0], line=line)
 
     return [column.then(follow(at)) for at, column in enumerate(columns)]
 
 
-def _find_line(slim: Any) -> tuple[float, float] | None:
+def _read_line(slim: Any) -> tuple[float, float] | None:
     """Slope and shift of a scaler of one column; None where it clips, or is no line."""
     kind = type(slim).__name__
     if getattr(slim, "clip", False):

@@ -1,6 +1,6 @@
-"""What is doubtful about a column that can be learnt from: identifiers, dates and numbers as text, leaks of the target.
+"""Data checks of columns that can be learnt from: identifiers, dates and numbers as text, leaks of the target.
 
-Owns when a column is suspected, and the words that say so. Rows are looked at in a sample. Must not know models.
+Owns when a column is suspected, and the message that says so. Rows are looked at in a sample. Must not know models.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ _ORDERED = "rises or falls from row to row by whole numbers, as row numbers and 
 _LEAK = "tells the target almost by itself: make sure that it is known before the target is, or leave it out"
 
 
-def draw_sample(n_rows: int) -> IntArray | None:
+def sample_rows(n_rows: int) -> IntArray | None:
     """Rows to look at, in order; None for all of them."""
     if n_rows <= MOST_ROWS:
         return None
     return np.sort(np.random.default_rng(0).choice(n_rows, MOST_ROWS, replace=False))
 
 
-def name_text(values: Collection[Category]) -> tuple[str, str] | None:
+def recognise_text(values: Collection[Category]) -> tuple[str, str] | None:
     """What most values of a column of text read as, "dates" or "numbers", and one of them; None for neither."""
     texts = [str(value) for value in values]
     for word, reads in (("dates", reads_as_date), ("numbers", reads_as_written_number)):
@@ -68,9 +68,9 @@ def reads_as_written_number(text: str) -> bool:
     )
 
 
-def doubt_text(values: Collection[Category]) -> str | None:
+def check_text(values: Collection[Category]) -> str | None:
     """What to say of a column of text by what it reads as."""
-    found = name_text(values)
+    found = recognise_text(values)
     if found is None:
         return None
     word, example = found
@@ -82,7 +82,7 @@ def doubt_text(values: Collection[Category]) -> str | None:
 ADVICE_ON_DATES = "turn it into days (--dates on the command line, derand.dates_to_numbers in Python), or leave it out"
 
 
-def doubt_numbers(name: str | int, values: FloatArray, n_rows: int) -> tuple[str | None, bool]:
+def check_identifier(name: str | int, values: FloatArray, n_rows: int) -> tuple[str | None, bool]:
     """What to say of numbers that look like identifiers, and whether that is certain enough to leave them out.
 
     Parameters
@@ -134,7 +134,7 @@ class Leaks:
         enough = self._is_number or (self._errors >= _LEAK_CASES and self._n_classes <= 256)
         self._asks = target.size >= _LEAK_ROWS and enough
 
-    def find_in_numbers(self, values: FloatArray) -> str | None:
+    def check_numbers(self, values: FloatArray) -> str | None:
         """What to say of a column of numbers that leaks."""
         if not self._asks:
             return None
@@ -146,16 +146,16 @@ class Leaks:
             return _LEAK if abs(_correlate(*ranks)) > _LEAK_RANKS else None
         if self._n_classes == 2 and self._is_in_order(values):
             return _LEAK
-        return self._find_in_codes(_cut(values))
+        return self._check_codes(_cut(values))
 
-    def find_in_many(self, columns: Sequence[FloatArray]) -> list[str | None]:
+    def check_many(self, columns: Sequence[FloatArray]) -> list[str | None]:
         """The same for many columns, which takes less time; those in which something is missing one by one."""
         found: list[str | None] = [None] * len(columns)
         if not self._asks:
             return found
         whole = [at for at, values in enumerate(columns) if not (self._is_number or np.isnan(values).any())]
         for at in set(range(len(columns))).difference(whole):
-            found[at] = self.find_in_numbers(columns[at])
+            found[at] = self.check_numbers(columns[at])
         size = max(1, _BLOCK_NUMBERS // self._codes.size)
         for start in range(0, len(whole), size):
             block = whole[start : start + size]
@@ -164,7 +164,7 @@ class Leaks:
         return found
 
     def _leak(self, values: FloatArray) -> NDArray[np.bool_]:
-        """Which columns tell the label, shape (n_columns, n_rows); none is missing. As `find_in_numbers` does it."""
+        """Which columns tell the label, shape (n_columns, n_rows); none is missing. As `check_numbers` does it."""
         n_columns, n_rows = values.shape
         n_cells = _count_cells(n_rows)
         edges = np.quantile(values, np.arange(1, n_cells) / n_cells, axis=1)
@@ -180,12 +180,12 @@ class Leaks:
                 leaks[at] = self._is_in_order(values[at])
         return leaks
 
-    def find_in_categories(self, codes: IntArray) -> str | None:
+    def check_categories(self, codes: IntArray) -> str | None:
         """What to say of a column of categories that leaks; -1 is a missing one."""
         if not self._asks:
             return None
         if not self._is_number:
-            return self._find_in_codes(codes + 1)
+            return self._check_codes(codes + 1)
         ranks, own = _rank(self._codes.astype(np.float64)), codes + 1
         counts = np.bincount(own)
         if counts[counts > 0].min() < 5:
@@ -204,7 +204,7 @@ class Leaks:
                 return True
         return False
 
-    def _find_in_codes(self, codes: IntArray) -> str | None:
+    def _check_codes(self, codes: IntArray) -> str | None:
         counts = np.bincount(codes * self._n_classes + self._codes, minlength=(codes.max() + 1) * self._n_classes)
         return _LEAK if self._is_pure(counts.reshape(1, -1, self._n_classes))[0] else None
 

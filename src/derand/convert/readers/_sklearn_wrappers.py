@@ -1,7 +1,6 @@
-"""Classifiers of scikit-learn that cut elsewhere than the model inside: TunedThresholdClassifierCV and
-FixedThresholdClassifier.
+"""Models of scikit-learn around another model: searches for the best settings, and classifiers that move a threshold.
 
-Owns which place of the inner model's raw score they cut at. Must not know estimators.
+Owns at which raw score of the model inside such a classifier decides. Must not know estimators.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from derand._core.arrays import EPSILON, FloatArray
+from derand.convert._columns import require_fitted
 from derand.convert._reading import Reading
-
-_SINGLE = 2.0**-24
-"""Relative error of single precision, in which some libraries compute their probabilities."""
+from derand.convert._registry import read_model, select_importer
+from derand.convert._trees import SINGLE
 
 
 class Wrapped(NamedTuple):
@@ -39,16 +38,17 @@ class Wrapped(NamedTuple):
     is_first: bool
 
 
-def unwrap(model: Any) -> Wrapped:
-    """What a fitted TunedThresholdClassifierCV or FixedThresholdClassifier consists of."""
-    name = type(model).__name__
+def unwrap_threshold(model: Any) -> Wrapped | None:
+    """What a fitted classifier that moves another one's threshold consists of; None for all else."""
+    name = select_importer(model)
+    if name not in ("sklearn.FixedThresholdClassifier", "sklearn.TunedThresholdClassifierCV"):
+        return None
     inner: Any = getattr(model, "estimator_", None)
     if inner is None and hasattr(model, "threshold"):  # a fixed one may be around a model that was fitted before
         inner = model.estimator
     while type(inner).__name__ == "FrozenEstimator":
         inner = inner.estimator
-    if not hasattr(inner, "classes_"):
-        raise ValueError(f"`model` must be fitted, got a {name} that is not: call `fit` first.")
+    require_fitted(model, hasattr(inner, "classes_"))
     method = model.response_method
     if method == "auto":
         method = "predict_proba" if hasattr(inner, "predict_proba") else "decision_function"
@@ -58,13 +58,13 @@ def unwrap(model: Any) -> Wrapped:
     threshold = float(threshold)
     if not math.isfinite(threshold) or (method == "predict_proba" and not 0 < threshold < 1):
         raise ValueError(
-            f"The threshold of {name} must lie between 0 and 1, both left out, got {threshold!r}: at the end of all "
-            "probabilities it has one answer alone."
+            f"The threshold of {type(model).__name__} must lie between 0 and 1, both left out, got {threshold!r}: at "
+            "the end of all probabilities it has one answer alone."
         )
-    return Wrapped(inner, method, threshold, _find_positive(model) == inner.classes_[0])
+    return Wrapped(inner, method, threshold, _read_positive(model) == inner.classes_[0])
 
 
-def _find_positive(model: Any) -> Any:
+def _read_positive(model: Any) -> Any:
     """The label of the positive class; None where it is the second one."""
     if hasattr(model, "_curve_scorer"):
         return model._curve_scorer._get_pos_label()
@@ -73,36 +73,46 @@ def _find_positive(model: Any) -> Any:
 
 def read(model: Any) -> Reading:
     """The model inside, with its raw score moved so that it is above 0 where the wrapper answers the second class."""
-    from derand.convert import read_model
-
-    wrapped = unwrap(model)
+    wrapped = unwrap_threshold(model)
+    if wrapped is None:
+        return _read_search(model)
     reading = read_model(wrapped.inner)
     if reading.classes is None or len(reading.classes) != 2:
         raise ValueError(f"{type(model).__name__} is for two classes, got {reading.source} inside.")
-    place, error = _find_place(wrapped, reading)
+    start, error = _locate_threshold(wrapped, reading)
     scores = reading.raw_scores
 
     def raw_scores(rows: FloatArray) -> FloatArray:
         assert scores is not None
-        return np.asarray(scores(rows), dtype=np.float64) - place
+        return np.asarray(scores(rows), dtype=np.float64) - start
 
     slope, shift = reading.calibration
-    intercept = float(reading.intercept) - place
-    rounding = 4 * EPSILON * (abs(float(reading.intercept)) + abs(place))
+    intercept = float(reading.intercept) - start
+    rounding = 4 * EPSILON * (abs(float(reading.intercept)) + abs(start))
     return replace(
         reading,
         intercept=intercept,
         arithmetic_error=(reading.arithmetic_error + error + rounding) * (1 + 4 * EPSILON),
         raw_scores=None if scores is None else raw_scores,
-        calibration=(slope, shift + slope * place),
+        calibration=(slope, shift + slope * start),
     )
 
 
-def _find_place(wrapped: Wrapped, reading: Reading) -> tuple[float, float]:
+def _read_search(model: Any) -> Reading:
+    """The model that was fitted with the best settings of a GridSearchCV or RandomizedSearchCV."""
+    if not hasattr(model, "best_estimator_"):
+        raise ValueError(
+            f"`model` must be fitted, got a {type(model).__name__} that is not, or that did not fit its best settings "
+            "anew: call `fit`, with refit=True."
+        )
+    return read_model(model.best_estimator_)
+
+
+def _locate_threshold(wrapped: Wrapped, reading: Reading) -> tuple[float, float]:
     """The raw score above which the answer is the second class, and how far the library's arithmetic may be off it."""
     number, is_first = wrapped.threshold, wrapped.is_first
     if wrapped.method == "decision_function":
-        place, error = (-number if is_first else number), 0.0
+        score, error = (-number if is_first else number), 0.0
     else:
         slope, shift = reading.calibration
         if reading.link == "none":
@@ -112,7 +122,7 @@ def _find_place(wrapped: Wrapped, reading: Reading) -> tuple[float, float]:
             )
         is_odds = reading.link == "logit"
         of_positive = math.log(number) - math.log1p(-number) if is_odds else number - 0.5
-        place = ((-of_positive if is_first else of_positive) - shift) / slope
-        error = 16 * _SINGLE / (number * (1 - number) if is_odds else 1.0) / slope
-    # from the threshold on the answer is the positive class: the second one at the place itself, the first one there
-    return (place if is_first else float(np.nextafter(place, -np.inf))), error
+        score = ((-of_positive if is_first else of_positive) - shift) / slope
+        error = 16 * SINGLE / (number * (1 - number) if is_odds else 1.0) / slope
+    # from the threshold on the answer is the positive class: the second one at the score itself, the first one there
+    return (score if is_first else float(np.nextafter(score, -np.inf))), error

@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from derand._core.arrays import EPSILON, FloatArray, IntArray
-from derand.convert._cells import CellAxis, CellFunctions
-from derand.convert._links import REFUSED, UNSEEN, Affine, Column, is_gap
+from derand.convert._cells import CellAxis, CellFunctions, Total, connect, require_small
 from derand.convert._reading import Reading
-from derand.convert._sums import Total, connect, require_small
+from derand.convert.pipelines._links import REFUSED, UNSEEN, Affine, Column, is_nan
 from derand.model import Line
 from derand.tables import TableEncoding
 
@@ -305,14 +304,14 @@ def _is_refused(cell: Any, at: int, reading: Reading, parts: Sequence[_Part], us
     """Whether the steps, or the last step in its column, refuse what became of a cell."""
     if cell is REFUSED:
         return True
-    if at in reading.encoding.categories or not is_gap(cell):
+    if at in reading.encoding.categories or not is_nan(cell):
         return cell is UNSEEN and at not in reading.encoding.categories
     if at not in used:
-        return not _takes_gap(reading, at)
+        return not _takes_missing(reading, at)
     return not all(part.takes_missing[part.features.index(at)] for part in parts if at in part.features)
 
 
-def _takes_gap(reading: Reading, at: int) -> bool:
+def _takes_missing(reading: Reading, at: int) -> bool:
     """Whether the last step takes NaN in a column that it makes nothing of: it is asked."""
     row = np.zeros((1, reading.encoding.n_features))
     row[0, at] = np.nan
@@ -340,19 +339,19 @@ def _evaluate(
     for axis, feature in enumerate(part.features):
         own = cells[columns[feature].source].values(columns[feature])
         codes = reading.encoding.categories.get(feature)
-        places = _find_places(part, axis, own) if codes is None else _find_codes(codes, own)
+        places = _locate_numbers(part, axis, own) if codes is None else _locate_codes(codes, own)
         index.append(spread(places, columns[feature].source))
     return np.asarray(part.values[tuple(index)])
 
 
-def _find_places(part: _Part, axis: int, cells: Sequence[Any]) -> IntArray:
+def _locate_numbers(part: _Part, axis: int, cells: Sequence[Any]) -> IntArray:
     """The cell of a function's axis that each cell of the user's column reaches."""
     numbers = np.array(cells, dtype=np.float64)
     places = np.searchsorted(part.edges[axis], numbers, side="right")
     return np.where(np.isnan(numbers), part.values.shape[axis] - 1, places)
 
 
-def _find_codes(categories: tuple[Any, ...], cells: Sequence[Any]) -> IntArray:
+def _locate_codes(categories: tuple[Any, ...], cells: Sequence[Any]) -> IntArray:
     """The same of a function of categories: that of unseen ones is the last but one, that of missing ones the last."""
     codes = {value: code for code, value in enumerate(categories)}
-    return np.array([len(codes) + 1 if is_gap(cell) else codes.get(cell, len(codes)) for cell in cells])
+    return np.array([len(codes) + 1 if is_nan(cell) else codes.get(cell, len(codes)) for cell in cells])

@@ -13,8 +13,8 @@ import pytest
 
 from derand import AdditiveClassifier, AdditiveRegressor, StumpClassifier
 from derand.estimators import fit_checked
-from derand.tables import ColumnUse, ColumnWarning, check_columns, describe_doubts
-from derand.tables._doubts import MOST_ROWS, Leaks, reads_as_written_number
+from derand.tables import ColumnUse, ColumnWarning, check_columns, describe_data_checks
+from derand.tables._data_checks import MOST_ROWS, Leaks, reads_as_written_number
 
 N_ROWS = 1000
 RNG = np.random.default_rng(0)
@@ -77,7 +77,7 @@ def test_every_estimator_warns(make: Any) -> None:
         make(radius=0, regularization=1.0).fit(pd.DataFrame(table), LABELS)
 
 
-def test_arrays_are_not_doubted() -> None:
+def test_arrays_pass_without_a_message() -> None:
     """They have no names, and scikit-learn's tools pass them on many times."""
     rows = np.column_stack([np.arange(N_ROWS), LABELS, RNG.normal(size=N_ROWS)]).astype(float)
     with warnings.catch_warnings():
@@ -85,7 +85,7 @@ def test_arrays_are_not_doubted() -> None:
         StumpClassifier(scaling="standard").fit(rows, LABELS)
 
 
-def test_columns_that_were_chosen_are_not_doubted_again() -> None:
+def test_columns_that_were_chosen_pass_without_a_message_again() -> None:
     """Categories that are named as such are meant."""
     frame = pd.DataFrame({"rate": make_table()["rate"], "score": RNG.normal(size=N_ROWS)})
     with warnings.catch_warnings():
@@ -119,7 +119,7 @@ def test_identifiers_are_told_by_name_and_order(name: str, values: Any, is_left_
     assert ("to keep it: --numerical" in text) == is_left_out
 
 
-def test_weak_signs_of_an_identifier_are_doubts() -> None:
+def test_weak_signs_of_an_identifier_give_messages() -> None:
     """Numbers that only rise, or that are named so and hardly repeat, are used, and told."""
     rising = np.cumsum(RNG.integers(1, 1000, 200))
     assert check_one(rising)[0] is ColumnUse.NUMERICAL
@@ -187,7 +187,7 @@ def test_large_tables_are_sampled() -> None:
     frame = pd.DataFrame(
         {"id": RNG.permutation(n_rows), "leak": labels * 2.0, "same": 1.0, "almost": almost, "x": RNG.random(n_rows)}
     )
-    text = describe_doubts(frame, labels)
+    text = describe_data_checks(frame, labels)
     assert text is not None
     assert all(f"'{name}'" in text for name in ("id", "leak", "same"))
     assert "'x'" not in text
@@ -201,11 +201,11 @@ def test_large_tables_are_sampled() -> None:
 def test_long_lists_are_cut() -> None:
     """A warning names twelve columns and counts the others."""
     frame = pd.DataFrame({f"c{at}": [1.0] * 20 for at in range(15)})
-    assert str(describe_doubts(frame, [0, 1] * 10)).endswith("And 3 more columns.")
+    assert str(describe_data_checks(frame, [0, 1] * 10)).endswith("And 3 more columns.")
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_many_columns_are_doubted_as_each_by_itself(n_classes: int) -> None:
+def test_many_columns_are_checked_as_each_by_itself(n_classes: int) -> None:
     """Leaks by order, by cells, nearly leaks, ties and gaps: the same is said of them together and one by one."""
     rng = np.random.default_rng(2)
     labels = rng.integers(0, n_classes, 700)
@@ -214,12 +214,12 @@ def test_many_columns_are_doubted_as_each_by_itself(n_classes: int) -> None:
     columns += [np.abs(labels - 1) + 0.01 * rng.random(700), np.round(labels * 2.6), rng.integers(0, 9, 700) * 1.0]
     columns += [np.where(rng.random(700) < 0.2, np.nan, column) for column in columns[:10]]
     leaks = Leaks(labels)
-    alone = [leaks.find_in_numbers(column) for column in columns]
-    assert leaks.find_in_many(columns) == alone
+    alone = [leaks.check_numbers(column) for column in columns]
+    assert leaks.check_many(columns) == alone
     assert 5 < sum(found is not None for found in alone) < len(columns) - 5
 
 
-def test_columns_that_were_checked_are_not_doubted_again() -> None:
+def test_columns_that_were_checked_pass_without_a_message_again() -> None:
     """`fit_checked` trains as `fit` does, and says nothing of columns."""
     frame = pd.DataFrame({"settled": LABELS * 3 + RNG.random(N_ROWS) * 2, "score": RNG.normal(size=N_ROWS)})
     with pytest.warns(ColumnWarning, match="settled"):

@@ -16,17 +16,16 @@ import numpy as np
 
 from derand._core.arrays import FloatArray
 from derand.convert._columns import decode_rows
-from derand.convert._folding import fold, read_categories
-from derand.convert._links import Column
-from derand.convert._reading import Reading
-from derand.convert._transformers import Seen, trace
+from derand.convert._reading import RawScores, Reading
+from derand.convert._registry import read_model
+from derand.convert.pipelines._folding import fold, read_categories
+from derand.convert.pipelines._links import Column
+from derand.convert.pipelines._transformers import Seen, trace
 from derand.tables import TableEncoding
 
 
 def read(model: Any) -> Reading:
     """A fitted Pipeline whose last step can be read."""
-    from derand.convert import read_model
-
     (*steps, (last_name, last)) = model.steps
     if last is None or isinstance(last, str):
         raise TypeError(f"The last step of the pipeline, {last_name!r}, must be a model, got {last!r}.")
@@ -53,6 +52,7 @@ def read(model: Any) -> Reading:
         categories |= {at: () for at in range(n_features) if at not in read_by_some}
     encoding = TableEncoding(n_features, names, categories)
     folded = fold(reading, columns, encoding, seen.dropped)
+    computed = {column.source for column in columns if any(link.computes for link in column.links)}
     lone = folded.intercept.size == 1 and np.ndim(reading.intercept) == 0
     source = " > ".join(type(step).__name__ for step in real[:-1])
     return replace(
@@ -66,22 +66,20 @@ def read(model: Any) -> Reading:
         arithmetic_error=reading.arithmetic_error + folded.error,
         raw_scores=_make_raw_scores(model, reading, encoding, folded.refused),
         refused=tuple(sorted(set(folded.refused))),
-        precise=tuple(sorted(_list_computed(columns) - set(categories))),
+        precise=tuple(sorted(computed - set(categories))),
         source=f"{source} > {reading.source}" if source else reading.source,
     )
 
 
 def _read_by_name(model: Any, last: Any) -> None:
     """Read the last step, which was refused, once more, with the names that the steps before give to its columns."""
-    from derand.convert import read_model
-
     try:
-        twin = copy.copy(last)
-        twin.feature_names_in_ = np.array(model[:-1].get_feature_names_out(), dtype=object)
+        named = copy.copy(last)
+        named.feature_names_in_ = np.array(model[:-1].get_feature_names_out(), dtype=object)
     except (AttributeError, ValueError, TypeError, KeyError):  # a step that gives none, or a model that takes none
         return
     if not hasattr(last, "feature_names_in_"):
-        read_model(twin)
+        read_model(named)
 
 
 def _read_columns(step: Any) -> tuple[tuple[str, ...] | None, int]:
@@ -92,11 +90,9 @@ def _read_columns(step: Any) -> tuple[tuple[str, ...] | None, int]:
     return None if names is None else tuple(map(str, names)), int(step.n_features_in_)
 
 
-def _list_computed(columns: Sequence[Column]) -> set[int]:
-    return {column.source for column in columns if any(link.computes for link in column.links)}
-
-
-def _make_raw_scores(model: Any, reading: Reading, encoding: TableEncoding, refused: Sequence[tuple[int, bool]]) -> Any:
+def _make_raw_scores(
+    model: Any, reading: Reading, encoding: TableEncoding, refused: Sequence[tuple[int, bool]]
+) -> RawScores | None:
     """Raw scores of the last step for rows of the user's table; cells that a step refuses are the first category."""
     ask = reading.raw_scores
     if ask is None:
@@ -104,9 +100,9 @@ def _make_raw_scores(model: Any, reading: Reading, encoding: TableEncoding, refu
 
     def raw_scores(rows: FloatArray) -> FloatArray:
         taken = np.array(rows, dtype=np.float64)
-        for column, is_gap in refused:
+        for column, is_missing in refused:
             cells = taken[:, column]
-            cells[np.isnan(cells) if is_gap else cells < 0] = 0.0
+            cells[np.isnan(cells) if is_missing else cells < 0] = 0.0
         table = decode_rows(encoding, taken)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,7 +1,7 @@
 """Explainable boosting machines of interpret: one table of scores per column, and per pair of columns.
 
 Owns what these models mean: a cut belongs to the bin above it, the first bin of a table is the one of missing values,
-the last that of values that training did not see. Must not know how sums become shapes (`_sums`).
+the last that of values that training did not see. Must not know how sums become functions (`_cells`).
 """
 
 from __future__ import annotations
@@ -11,15 +11,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray, IntArray
-from derand.convert._columns import choose_values
-from derand.convert._reading import Reading
-from derand.convert._sums import Total, connect, require_small
-from derand.convert._trees import bound_sum_error
-from derand.model import CategoryShape, GridShape, Shape
-from derand.tables import TableEncoding
+from derand.convert._cells import CellAxis, CellFunctions, Total, connect, require_small
+from derand.convert._columns import choose_values, require_fitted
+from derand.convert._reading import RawScores, Reading
+from derand.convert._trees import DOUBLE, bound_sum_error
+from derand.tables import Labels, TableEncoding
 
 CURE = (
     "train it with interactions=0, or name the pairs that it may have, of numerical columns and without a column in "
@@ -33,8 +31,7 @@ Term = tuple[tuple[int, ...], FloatArray]
 def read(model: Any) -> Reading:
     """A fitted ExplainableBoostingClassifier or ExplainableBoostingRegressor, or one of its private siblings."""
     kind = type(model).__name__
-    if not getattr(model, "has_fitted_", False):
-        raise ValueError(f"`model` must be fitted, got an {kind} that is not: call `fit` first.")
+    require_fitted(model, getattr(model, "has_fitted_", False))
     classes = getattr(model, "classes_", None)
     intercept = np.atleast_1d(np.asarray(model.intercept_, dtype=np.float64))
     _require_link(model, classes, intercept.size)
@@ -45,40 +42,27 @@ def read(model: Any) -> Reading:
         (tuple(map(int, features)), np.asarray(scores, dtype=np.float64).reshape(*_count_bins(model, features), -1))
         for features, scores in zip(model.term_features_, model.term_scores_, strict=True)
     ]
-    shapes: list[Shape] = []
-    grids: list[GridShape] = []
-    tables: list[CategoryShape] = []
-    error = 0.0
+    functions = CellFunctions()
     for features, own in connect((features, (features, scores)) for features, scores in terms):
-        if len(features) == 1 and features[0] in texts:
-            table, lost = _sum_category(model, features[0], own, texts[features[0]], n_outputs)
-            tables.append(table)
-        else:
-            cells = {one: len(texts[one]) if one in texts else _join_cuts(model, one, own).size for one in features}
-            require_small("Pairs", {one: size + 2 for one, size in cells.items()}, encoding, CURE)
-            edges = {one: _join_cuts(model, one, own) for one in features}
-            values, lost = _sum_numbers(model, edges, own, n_outputs)
-            if len(features) == 1:
-                shapes.append(Shape(features[0], edges[features[0]], values[:-1], values[-1]))
-            else:
-                grids.append(GridShape(features, tuple(edges.values()), values, (True,) * len(features)))
-        error += lost
+        axes = {one: _make_axis(model, one, own, texts) for one in features}
+        require_small("Pairs", {one: axis.size for one, axis in axes.items()}, encoding, CURE)
+        functions.take(axes, _sum_terms(model, axes, own, texts, n_outputs))
     magnitude = float(np.abs(intercept).max()) + math.fsum(float(np.abs(scores).max()) for _, scores in terms)
     return Reading(
         encoding,
-        shapes,
-        grids,
-        tables,
+        functions.shapes,
+        functions.grids,
+        functions.tables,
         intercept if n_outputs > 1 else float(intercept[0]),
         classes,
-        error + bound_sum_error(len(terms) + 1, magnitude, 2.0**-53),
+        functions.error + bound_sum_error(len(terms) + 1, magnitude, DOUBLE),
         "none" if classes is None else _LINKS[model.link_],
         _make_raw_scores(model, texts),
         f"interpret.{kind}",
     )
 
 
-def _require_link(model: Any, classes: NDArray[Any] | None, n_outputs: int) -> None:
+def _require_link(model: Any, classes: Labels | None, n_outputs: int) -> None:
     """Refuse answers that are no raw scores, their sign or their largest."""
     kind = type(model).__name__
     if classes is None:
@@ -123,7 +107,7 @@ def _read_columns(model: Any, texts: Mapping[int, Sequence[str]]) -> TableEncodi
     )
 
 
-def _find_bins(model: Any, feature: int, n_columns: int) -> Any:
+def _select_bins(model: Any, feature: int, n_columns: int) -> Any:
     """The bins of a column in a term of several columns: cuts, or bins by category; these may be coarser."""
     levels = model.bins_[feature]
     return levels[min(len(levels), n_columns) - 1]
@@ -131,51 +115,46 @@ def _find_bins(model: Any, feature: int, n_columns: int) -> Any:
 
 def _count_bins(model: Any, features: Sequence[int]) -> tuple[int, ...]:
     """Of each column of a term, those for missing and unknown values included."""
-    bins = [_find_bins(model, feature, len(features)) for feature in features]
+    bins = [_select_bins(model, feature, len(features)) for feature in features]
     return tuple(max(own.values(), default=0) + 2 if isinstance(own, dict) else len(own) + 3 for own in bins)
 
 
-def _join_cuts(model: Any, feature: int, terms: Sequence[Term]) -> FloatArray:
-    """All cuts of a numerical column in terms; the smallest number that is no less than a cut is the cut itself."""
-    own = [_find_bins(model, feature, len(features)) for features, _ in terms if feature in features]
-    return np.unique(np.concatenate([np.asarray(cuts, dtype=np.float64) for cuts in own]))
+def _make_axis(model: Any, feature: int, terms: Sequence[Term], texts: Mapping[int, Sequence[str]]) -> CellAxis:
+    """The cells of a column in terms; the smallest number that is no less than a cut is the cut itself."""
+    if feature in texts:
+        return CellAxis(feature, np.empty(0), len(texts[feature]), True)
+    own = [_select_bins(model, feature, len(features)) for features, _ in terms if feature in features]
+    return CellAxis(feature, np.unique(np.concatenate(own).astype(np.float64)), None, True)
 
 
-def _sum_category(
-    model: Any, feature: int, terms: Sequence[Term], texts: Sequence[str], n_outputs: int
-) -> tuple[CategoryShape, float]:
-    total = Total((len(texts) + 2,), n_outputs)
-    bins = _find_bins(model, feature, 1)
-    places = [*(bins[text] for text in texts), -1, 0]  # then unseen and missing
-    for _, scores in terms:
-        total.add((), scores[places])
-    values = total.values
-    return CategoryShape(feature, np.arange(len(texts)), values[:-2], values[-2], values[-1]), total.error
-
-
-def _sum_numbers(
-    model: Any, edges: Mapping[int, FloatArray], terms: Sequence[Term], n_outputs: int
-) -> tuple[FloatArray, float]:
-    """The sum of terms over the joint cells of their columns; the last cell of each is that of missing values."""
-    total = Total(tuple(own.size + 2 for own in edges.values()), n_outputs)
-    order = list(edges)
+def _sum_terms(
+    model: Any,
+    axes: Mapping[int, CellAxis],
+    terms: Sequence[Term],
+    texts: Mapping[int, Sequence[str]],
+    n_outputs: int,
+) -> Total:
+    """The sum of terms over the joint cells of their columns."""
+    total = Total(tuple(axis.size for axis in axes.values()), n_outputs)
+    order = list(axes)
     for features, scores in terms:
-        places = [_place_cells(_find_bins(model, one, len(features)), edges[one]) for one in features]
-        spread = scores[np.ix_(*places)]
-        axes = np.argsort([order.index(one) for one in features])
-        spread = spread.transpose(*axes, len(features))
+        bins = [_match_bins(_select_bins(model, one, len(features)), axes[one], texts.get(one, ())) for one in features]
+        spread = scores[np.ix_(*bins)]
+        spread = spread.transpose(*np.argsort([order.index(one) for one in features]), len(features))
         others = [axis for axis, feature in enumerate(order) if feature not in features]
         total.add((), np.expand_dims(spread, others))
-    return total.values, total.error
+    return total
 
 
-def _place_cells(cuts: FloatArray, edges: FloatArray) -> IntArray:
-    """The bin of each cell between edges, and of missing values: a cut belongs to the bin above it."""
-    above = np.searchsorted(cuts, edges, side="right") + 1
-    return np.concatenate([[1], above, [0]]).astype(np.int64)
+def _match_bins(bins: Any, axis: CellAxis, texts: Sequence[str]) -> IntArray:
+    """The bin of each cell: the first bin is that of missing values, the last that of unseen ones."""
+    if axis.is_category:
+        return np.array([*(bins[text] for text in texts), -1, 0], dtype=np.int64)
+    above = np.searchsorted(bins, axis.edges, side="right") + 1  # a cut belongs to the bin above it
+    return np.array([1, *above, 0], dtype=np.int64)
 
 
-def _make_raw_scores(model: Any, texts: Mapping[int, Sequence[str]]) -> Any:
+def _make_raw_scores(model: Any, texts: Mapping[int, Sequence[str]]) -> RawScores:
     """Raw scores of encoded rows: categories are given to the model as the text that it keeps of them."""
     score = model.decision_function if hasattr(model, "decision_function") else model.predict
 

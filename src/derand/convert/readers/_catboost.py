@@ -1,7 +1,7 @@
 """CatBoost: its model as JSON; `float32(x) > border` goes right, leaves are added up in doubles, scaled and shifted.
 
-Owns what that JSON means: symmetric and other trees, missing values, losses. Must not know how sums become shapes
-(`_trees`).
+Owns what that JSON means: symmetric and other trees, missing values, losses. Must not know how trees are
+summed.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import FloatArray, IntArray
 from derand._core.later import import_extra
-from derand.convert._additions import DOUBLE, bound_additions, read_sum
+from derand.convert._columns import require_fitted
 from derand.convert._edges import after_single
-from derand.convert._reading import Reading
-from derand.convert._trees import Node, Split
+from derand.convert._trees import DOUBLE, LEAF, Tree, TreeReading
 from derand.tables import TableEncoding
 
 CURE = "train it with depth=1"
@@ -30,11 +29,10 @@ LOGITS = ("Logloss", "CrossEntropy", "MultiClass")
 CLASSES = (*LOGITS, "MultiClassOneVsAll")
 
 
-def read(model: Any) -> Reading:
+def read(model: Any) -> TreeReading:
     """A fitted CatBoostClassifier, CatBoostRegressor or CatBoost."""
     source = f"catboost.{type(model).__name__}"
-    if not model.is_fitted():
-        raise ValueError(f"`model` must be fitted, got a {type(model).__name__} that is not: call `fit` first.")
+    require_fitted(model, model.is_fitted())
     parts = _write_json(model)
     is_classifier = hasattr(model, "predict_proba")
     loss = str(parts["model_info"]["params"]["loss_function"]["type"])
@@ -52,20 +50,21 @@ def read(model: Any) -> Reading:
     def raw_scores(rows: FloatArray) -> FloatArray:
         return np.asarray(model.predict(rows, prediction_type="RawFormulaVal"), dtype=np.float64)
 
-    return read_sum(
+    return TreeReading(
         trees,
         base,
         encoding,
-        classes=classes,
-        arithmetic_error=bound_additions([trees] * base.size, base, DOUBLE),
-        link="logit" if loss in LOGITS else "none",
-        raw_scores=raw_scores,
-        source=source,
+        classes,
+        "logit" if loss in LOGITS else "none",
+        raw_scores,
+        source,
+        n_roundings=len(trees) + 4,
+        unit=DOUBLE,
         cure=CURE,
     )
 
 
-def load_file(path: Path) -> Reading:
+def load_file(path: Path) -> TreeReading:
     """A model that `save_model` wrote as .cbm."""
     catboost = import_extra("catboost", "catboost", str(path))
     model = catboost.CatBoost()
@@ -122,6 +121,11 @@ def _read_columns(model: Any) -> TableEncoding:
     return TableEncoding(len(names), names if is_named else None, {})
 
 
+_Split = tuple[int, float, bool]
+"""Column, edge, and whether missing values go left."""
+_LEAF: _Split = (LEAF, 0.0, False)
+
+
 class _Columns:
     """Columns of numbers by CatBoost's own count of them."""
 
@@ -130,33 +134,44 @@ class _Columns:
         borders = sorted({float(border) for one in features for border in one.get("borders") or ()})
         self._edges = dict(zip(borders, after_single(borders).tolist(), strict=True))
 
-    def grow_symmetric(self, tree: Mapping[str, Any], scale: float, n_outputs: int) -> Node:
+    def grow_symmetric(self, tree: Mapping[str, Any], scale: float, n_outputs: int) -> Tree:
         """A tree that asks the same at every node of a level; bit k of a leaf's number is the answer to split k."""
-        splits = tree.get("splits") or ()
+        asked = [self._read_split(split) for split in reversed(tree.get("splits") or ())]
         leaves = np.array(tree["leaf_values"], dtype=np.float64).reshape(-1, n_outputs) * scale
+        splits = [split for level, split in enumerate(asked) for _ in range(2**level)]
+        nodes = np.arange(len(splits) + len(leaves))
+        value = np.concatenate([np.zeros((len(splits), n_outputs)), leaves])
+        return _make_tree([*splits, *[_LEAF] * len(leaves)], 2 * nodes + 1, 2 * nodes + 2, value)
 
-        def descend(level: int, place: int) -> Node:
-            if level < 0:
-                return _make_leaf(leaves[place])
-            return self._split(splits[level], descend(level - 1, place), descend(level - 1, place | 1 << level))
-
-        return descend(len(splits) - 1, 0)
-
-    def grow(self, tree: Mapping[str, Any], scale: float, n_outputs: int) -> Node:
+    def grow(self, tree: Mapping[str, Any], scale: float, n_outputs: int) -> Tree:
         """A tree of nodes."""
-        if "split" not in tree:
-            return _make_leaf(np.array(tree["value"], dtype=np.float64).reshape(n_outputs) * scale)
-        left, right = (self.grow(tree[side], scale, n_outputs) for side in ("left", "right"))
-        return self._split(tree["split"], left, right)
+        splits: list[_Split] = []
+        children: list[list[int]] = []
+        values: list[FloatArray] = []
 
-    def _split(self, split: Mapping[str, Any], left: Node, right: Node) -> Split:
+        def add(node: Mapping[str, Any]) -> int:
+            at = len(splits)
+            is_leaf = "split" not in node
+            splits.append(_LEAF if is_leaf else self._read_split(node["split"]))
+            value = np.array(node["value"], dtype=np.float64).reshape(n_outputs) * scale if is_leaf else None
+            values.append(np.zeros(n_outputs) if value is None else value)
+            children.append([0, 0])
+            if not is_leaf:
+                children[at] = [add(node[end]) for end in ("left", "right")]
+            return at
+
+        add(tree)
+        left, right = np.array(children).T
+        return _make_tree(splits, left, right, np.array(values))
+
+    def _read_split(self, split: Mapping[str, Any]) -> _Split:
         if split["split_type"] != "FloatFeature":
             raise ValueError(f"A tree splits by {split['split_type']}, which cannot be read: train on numbers alone.")
         feature = self._features[int(split["float_feature_index"])]
         missing_left = feature["nan_value_treatment"] != "AsTrue"
-        edge = self._edges[float(split["border"])]
-        return Split(int(feature["flat_feature_index"]), left, right, edge, missing_left=missing_left)
+        return int(feature["flat_feature_index"]), self._edges[float(split["border"])], missing_left
 
 
-def _make_leaf(values: FloatArray) -> float | FloatArray:
-    return float(values[0]) if values.size == 1 else values
+def _make_tree(splits: Sequence[_Split], left: IntArray, right: IntArray, value: FloatArray) -> Tree:
+    feature, edge, missing_left = map(np.array, zip(*splits, strict=True))
+    return Tree(feature, edge, left, right, value, missing_left)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from derand._core.arrays import EPSILON, FloatArray
+from derand.convert._columns import require_fitted
 from derand.convert._reading import Reading
 from derand.model import AdditiveEnsemble, read_shapes
 
@@ -15,8 +16,7 @@ from derand.model import AdditiveEnsemble, read_shapes
 def read(model: Any) -> Reading:
     """A fitted estimator of this package that is not smoothed."""
     name = type(model).__name__
-    if not hasattr(model, "ensemble_"):
-        raise ValueError(f"`model` must be fitted, got a {name} that is not: call `fit` first.")
+    require_fitted(model, hasattr(model, "ensemble_"))
     if model.noise_ is not None or model.rule != "mean":
         raise ValueError(
             f"{name} is smoothed by noise in the units of its own columns, which the steps before it change: fit it "
@@ -53,9 +53,9 @@ def read(model: Any) -> Reading:
 
 
 def _read_calibration(model: Any, shift: float) -> tuple[float, float]:
-    """What turns raw scores into places of probabilities: they count from `shift`, the model from its threshold."""
-    slope, place = np.asarray(getattr(model, "calibration_", (1.0, 0.0))).tolist()
-    return slope, place - slope * (shift + model.ensemble_.threshold) / model.ensemble_.levels
+    """What turns raw scores into positions of probabilities: they count from `shift`, the model from its threshold."""
+    slope, start = np.asarray(getattr(model, "calibration_", (1.0, 0.0))).tolist()
+    return slope, start - slope * (shift + model.ensemble_.threshold) / model.ensemble_.levels
 
 
 def _read_shift(ensemble: AdditiveEnsemble) -> FloatArray:

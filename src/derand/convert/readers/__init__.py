@@ -1,0 +1,10 @@
+"""Readers of fitted models, one module per library or family: `read(model)` gives a Reading or a TreeReading.
+
+A module of a library whose own files are read has `load_file(path)` as well.
+"""
+
+from __future__ import annotations
+
+from derand.convert.readers._sklearn_wrappers import Wrapped, unwrap_threshold
+
+__all__ = ["Wrapped", "unwrap_threshold"]

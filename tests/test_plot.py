@@ -19,7 +19,7 @@ from derand import (
     plot_certified_accuracy,
 )
 from derand import plot as plots
-from derand.explain.plots._heights import measure_band, measure_heights
+from derand.explain.heights import measure_band, measure_heights
 from derand.explain.plots._trade_off import spread
 
 

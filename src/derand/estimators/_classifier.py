@@ -46,7 +46,7 @@ from derand.estimators._reading import (
     warn_of_lone_labels,
 )
 from derand.estimators._showing import as_table, name_all, name_unit
-from derand.explain import Explanations, RowExplanation, tell_row
+from derand.explain import Explanations, RowExplanation, explain_label
 from derand.metrics import Costs, judge_labels
 from derand.noise import Noise
 from derand.tables import TableEncoding
@@ -361,7 +361,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         """One row under a threat; `plain` is the same before whole numbers stayed whole."""
         found = explain(self.ensemble_, row, noise, rule=rule, threat=threat)
         rival = 1 - int(found.label) if self.classes_.size == 2 else self._find_rival(row, threat, rule, noise)
-        return tell_row(
+        return explain_label(
             found,
             self.ensemble_,
             row,

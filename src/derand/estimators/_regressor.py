@@ -34,7 +34,7 @@ from derand.estimators._attacking import name_changed
 from derand.estimators._base import CertifiedEstimator
 from derand.estimators._reading import refuse_gaps
 from derand.estimators._showing import as_table, name_all, name_unit
-from derand.explain import Explanations, Extreme, NumberExplanation, Reach, tell_number
+from derand.explain import Explanations, Extreme, NumberExplanation, Reach, explain_regression
 from derand.model import Model
 from derand.noise import Noise
 from derand.threat import EVERY, Threat
@@ -274,7 +274,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
             reaches.append(Reach(at, float(ends.low[0]), float(ends.high[0])))
         steps = threat.with_whole(self.encoding_.find_whole(row[None]))
         attacked = attack_interval(model, row[None], noise, radius, rule=rule, threat=steps, n_jobs=self.n_jobs)
-        return tell_number(
+        return explain_regression(
             float(joint.value[0]),
             model,
             row,

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from derand._core.arrays import FloatArray
 from derand._core.markup import write_block, write_table
 from derand._core.text import format_count, format_exactly, join_words, plural, quote_short, shorten
-from derand.explain import SCALING_UNITS, Names, Picture, draw_model
-from derand.explain.plots import Density, measure_density
+from derand.explain import SCALING_UNITS, Names
+from derand.explain.densities import Density, measure_density
 from derand.model import Model
 from derand.noise import Noise
 from derand.tables import TableEncoding, is_frame, is_missing
@@ -149,6 +149,8 @@ def draw_estimator(
     """Shapes of an estimator's columns; `threat` by numbers of columns, in the estimator's units."""
     if isinstance(max_columns, bool) or operator.index(max_columns) < 1:
         raise ValueError(f"`max_columns` must be a whole number, 1 or larger, got {max_columns!r}.")
+    from derand.explain.plots.model import Picture, draw_model
+
     asked = _find_columns(estimator.encoding_, columns)
     picture = Picture(
         columns=asked,

@@ -1,4 +1,4 @@
-"""One row explained: the answer, what pushes it, how far it is from flipping. As text, as a picture, in notebooks.
+"""One row explained: the answer, what contributes to it, how far it is from flipping. As text, picture and HTML.
 
 Owns what `explain` of a classifier gives back. Must not know scikit-learn or how tables are read.
 """
@@ -15,10 +15,17 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray
 from derand._core.markup import write_block, write_lines, write_table
-from derand._core.text import format_distance, format_short, join_words, plural, quote_short, shorten
+from derand._core.text import format_distance, format_short, plural, quote_short, shorten
 from derand.certificates import Change, Explanation, Verifier, find_labels, round_flip
+from derand.explain._contributions import (
+    Contribution,
+    Contributions,
+    as_single_sum,
+    list_bars,
+    list_contributions,
+    write_signed,
+)
 from derand.explain._names import Names
-from derand.explain._pushes import Pushes, find_sum
 from derand.explain._words import (
     Flips,
     list_held,
@@ -29,9 +36,8 @@ from derand.explain._words import (
     say_size,
     write_move,
 )
-from derand.explain.plots import Bar, Step
-from derand.explain.plots import pushes as draw_pushes
-from derand.model import AdditiveEnsemble, Model
+from derand.explain.bars import Bar, Step
+from derand.model import AdditiveEnsemble, Model, Term
 from derand.noise import Noise
 from derand.perturbation import Perturbation
 from derand.tables import SECONDS
@@ -39,24 +45,7 @@ from derand.threat import Threat
 
 _LISTED = 10
 _SENTENCES = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Push:
-    """What the columns of one term add to the answer.
-
-    Attributes
-    ----------
-    features : tuple of int
-    size : float
-        Positive towards the second of the `sides`.
-    text : str
-        Its columns and their values.
-    """
-
-    features: tuple[int, ...]
-    size: float
-    text: str
+_DIGITS = 3
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -71,14 +60,14 @@ class RowExplanation(Explanation):
         For each column of the model that may change, alone: from the smallest change that flips to the largest.
     joint : Change
         For all numbers together.
-    pushes : tuple of Push
+    pushes : tuple of Contribution
         What each column adds, from the strongest on; all of them add up to the distance of the score from the
         threshold. None for a vote of several models.
     sides : tuple of two objects
-        The class that negative pushes are for, and that of positive ones. Of several classes the answer is the second,
-        and the class that is nearest to it the first.
+        The class that negative contributions are for, and that of positive ones. Of several classes the answer is the
+        second, and the class that is nearest to it the first.
     unit : str
-        What pushes are measured in.
+        What contributions are measured in.
     radius_text : str
         The radius in words.
     sentences : tuple of str
@@ -91,7 +80,7 @@ class RowExplanation(Explanation):
         Lines of the picture: how far changes are from flipping it.
     """
 
-    pushes: tuple[Push, ...]
+    pushes: tuple[Contribution, ...]
     sides: tuple[Any, Any]
     unit: str
     radius_text: str
@@ -120,7 +109,7 @@ class RowExplanation(Explanation):
 
     @property
     def total(self) -> float:
-        """What all pushes add up to."""
+        """What all contributions add up to."""
         return math.fsum(push.size for push in self.pushes)
 
     def __repr__(self) -> str:
@@ -128,7 +117,7 @@ class RowExplanation(Explanation):
 
     def __str__(self) -> str:
         lines = [f"The answer is {quote_label(self.label)}. {self.radius_text}"]
-        table = self._list_pushes()
+        table = self._list_contributions()
         if table:
             widths = [max(len(line[at]) for line in table) for at in range(2)]
             lines += ["", f"What pushes it ({self.unit}):"]
@@ -143,56 +132,47 @@ class RowExplanation(Explanation):
         left = len(self.sentences) - len(told)
         return [*told, f"{plural(left, 'more sentence')} in `sentences`."] if left else told
 
-    def _list_pushes(self) -> list[tuple[str, str, str]]:
+    def _list_contributions(self) -> list[tuple[str, str, str]]:
         """Towards which class, by how much, and by what; the sum last."""
-        listed, rest = self.pushes[:_LISTED], self.pushes[_LISTED:]
-        lines = [(self._name_side(push.size), format_short(abs(push.size), 3), push.text) for push in listed]
-        if rest:
-            size = math.fsum(push.size for push in rest)
-            lines.append((self._name_side(size), format_short(abs(size), 3), plural(len(rest), "other column")))
-        if lines:
-            lines.append((self._name_side(self.total), format_short(abs(self.total), 3), "in all"))
-        return lines
+        return [
+            (f"towards {quote_label(self.sides[int(bar.size > 0)])}", format_short(abs(bar.size), _DIGITS), bar.name)
+            for bar in self._list_bars()
+        ]
 
-    def _name_side(self, size: float) -> str:
-        return f"towards {quote_label(self.sides[int(size > 0)])}"
+    def _list_bars(self) -> list[Bar]:
+        """What contributes, the sum last; nothing for a vote."""
+        total = Bar("in all", self.total, write_signed(self.total, _DIGITS))
+        return [*list_bars(self.pushes, _DIGITS), total] if self.pushes else []
 
     def _repr_html_(self) -> str:
         """The same for notebooks."""
         parts = [write_lines([self.headline, self.radius_text])]
         if self.pushes:
-            parts.append(write_table(["", self.unit, ""], self._list_pushes()))
+            parts.append(write_table(["", self.unit, ""], self._list_contributions()))
         others = [line for line in self._shorten_sentences() if line != self.headline]
         parts.append(write_lines([*others, *([f"All numbers together: {self.joint_text}"] if self.joint_text else [])]))
         return write_block(f"The answer is {quote_label(self.label)}.", *parts)
 
     def plot(self) -> NDArray[Any]:
-        """Draw what pushes the row, and beside it the change of each column that flips it alone.
+        """Draw what contributes to the row's answer, and beside it the change of each column that flips it alone.
 
         Returns
         -------
         array of two matplotlib Axes
             Their figure is `axes[0].figure`.
         """
-        listed, rest = self.pushes[:_LISTED], self.pushes[_LISTED:]
-        bars = [Bar(push.text, push.size, _write_signed(push.size)) for push in listed]
-        if rest:
-            size = math.fsum(push.size for push in rest)
-            bars.append(Bar(plural(len(rest), "other column"), size, _write_signed(size)))
-        total = Bar("in all", self.total, _write_signed(self.total)) if bars else None
-        return draw_pushes(
-            bars,
-            total,
+        from derand.explain.plots import pushes
+
+        bars = self._list_bars()
+        return pushes(
+            bars[:-1],
+            bars[-1] if bars else None,
             self.steps,
             sides=(quote_label(self.sides[0]), quote_label(self.sides[1])),
             height=self.unit,
             size="size of the change",
             title=f"The answer is {quote_label(self.label)}. {self.headline}",
         )
-
-
-def _write_signed(size: float) -> str:
-    return f"{'+' if size > 0 else ''}{format_short(size, 3)}"
 
 
 class Explanations(tuple[Any, ...]):
@@ -218,7 +198,7 @@ def quote_label(label: Any) -> str:
     return quote_short(str(label)) if isinstance(label, str) else str(label)
 
 
-def tell_row(
+def explain_label(
     found: Explanation,
     model: Model,
     row: FloatArray,
@@ -236,8 +216,8 @@ def tell_row(
     """An explanation with what there is to say about it.
 
     `found`: its label by number; `threat`: what was asked, by numbers of columns, with its norm and units; `rival`: the
-    class that is nearest to the answer; `points`: how many whole scores are one unit of a push; `unit`: by what changes
-    of a column are divided; empty where by nothing; `in_steps`: whether the radius is larger than that of any change,
+    class that is nearest to the answer; `points`: how many whole scores are one unit of a contribution; `unit`: by what
+    changes of a column are divided; empty where by nothing; `in_steps`: whether the radius is larger than that of any change,
     because whole numbers stay whole; `row` has shape (n_features,), `classes` (n_classes,).
     """
     perturbation = Perturbation.of(threat, row.size, model.numerical_features)
@@ -254,8 +234,8 @@ def tell_row(
             return ""
         return quote_label(classes[find_labels(model, change.row[None], noise, rule=rule)[0]])
 
-    pushes, sides = _measure_pushes(model, row, noise, names, points, home, rival)
-    strong = [at for push in pushes for at in push.features]
+    contributions, sides = _measure_contributions(model, row, noise, names, points, home, rival)
+    strong = [at for one in contributions for at in one.features]
     safe = [one for one in found.columns if one.row is None and math.isinf(one.certified)]
     if strong:
         safe.sort(key=lambda one: strong.index(one.feature or 0))
@@ -267,9 +247,9 @@ def tell_row(
     return RowExplanation(
         **{one.name: getattr(found, one.name) for one in fields(Explanation) if one.name != "label"},
         label=classes[home],
-        pushes=pushes,
+        pushes=contributions,
         sides=(classes[sides[0]], classes[sides[1]]),
-        unit=_name_pushes(model, points),
+        unit=_name_unit(model, points),
         radius_text=say_radius(found.joint.certified, threat.ball_norm, found.joint.attacked, where, in_steps=in_steps),
         sentences=(*told, *list_safe(names, safe), *held),
         joint_text=_tell_joint(found.joint, names, row, units, name_new(found.joint)),
@@ -278,8 +258,8 @@ def tell_row(
     )
 
 
-def _name_pushes(model: Model, points: float) -> str:
-    """What pushes are measured in; those of lines need a place to begin at."""
+def _name_unit(model: Model, points: float) -> str:
+    """What contributions are measured in; those of linear models need a point to begin at."""
     unit = "log-odds" if points != 1 else "points of the score"
     return f"{unit}, measured from 0 of every column" if model.is_linear else unit
 
@@ -328,26 +308,25 @@ def _describe_step(names: Names, change: Change, after: float, row: FloatArray) 
     return Step(names.columns[at], change.certified, change.attacked, f"{old} \N{RIGHTWARDS ARROW} {new}")
 
 
-def _measure_pushes(
+def _measure_contributions(
     model: Model, row: FloatArray, noise: Noise | None, names: Names, points: float, home: int, rival: int
-) -> tuple[tuple[Push, ...], tuple[int, int]]:
+) -> tuple[tuple[Contribution, ...], tuple[int, int]]:
     """What each term adds, from the strongest on, and between which two classes; nothing for a vote of models."""
-    ensemble = find_sum(model)
+    ensemble = as_single_sum(model)
     if ensemble is None:
         return (), (0, 1)
-    duel, sides, sign = _choose_duel(ensemble, home, rival)
-    measured = Pushes(duel, points)
-    found = []
-    for term in duel.terms:
-        cells = row[list(term.features)]
-        x = cells if len(term.features) == 1 else cells[None]
-        size = sign * float(measured.under_noise(term, x, noise)[0])
-        text = join_words([f"{names.columns[at]} = {names.write(at, float(row[at]))}" for at in term.features])
-        found.append(Push(term.features, size, text))
-    return tuple(sorted(found, key=lambda push: -abs(push.size))), sides
+    contrast, sides, sign = _choose_contrast(ensemble, home, rival)
+    measured = Contributions(contrast, points)
+
+    def measure(term: Term, x: FloatArray) -> float:
+        return sign * float(measured.under_noise(term, x, noise)[0])
+
+    return list_contributions(contrast.terms, row, names, measure), sides
 
 
-def _choose_duel(ensemble: AdditiveEnsemble, home: int, rival: int) -> tuple[AdditiveEnsemble, tuple[int, int], float]:
+def _choose_contrast(
+    ensemble: AdditiveEnsemble, home: int, rival: int
+) -> tuple[AdditiveEnsemble, tuple[int, int], float]:
     """The sum that decides between the answer and its rival, whom its two sides are for, and the sign of the second."""
     if ensemble.n_classes == 2:
         return ensemble.duel(0, 1), (0, 1), 1.0

@@ -1,14 +1,15 @@
-"""What pushes a row, and how far each column is from flipping it: two panels of bars. Must not know models."""
+"""What contributes to a row, and how far each column is from flipping it: two panels of bars. Must not know models."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from derand.explain.bars import Bar, Span, Step
 from derand.explain.plots._axes import ACCENT, MUTED, WRONG, as_label, keep_plain
 
 if TYPE_CHECKING:
@@ -17,34 +18,6 @@ if TYPE_CHECKING:
 _NAME_LENGTH = 34
 _LINE = 0.3
 """Inches of a bar."""
-
-
-class Bar(NamedTuple):
-    """A bar to the right or to the left, and what stands beside it."""
-
-    name: str
-    size: float
-    text: str
-
-
-class Span(NamedTuple):
-    """Between which numbers an answer stays while a column changes."""
-
-    name: str
-    low: float
-    high: float
-
-
-class Step(NamedTuple):
-    """How large a change is: what is certified not to flip, what was found to, and what that is.
-
-    Infinite where nothing flips; not a number where a change has no size.
-    """
-
-    name: str
-    certified: float
-    found: float
-    text: str
 
 
 def pushes(
@@ -88,7 +61,7 @@ def pushes(
     ['age is 31', 'income is 2,400', 'in all']
     """
     left, right = _open_panels(max(len(bars) + (total is not None), len(steps), 2), title)
-    _draw_pushes(left, bars, total, sides, f"{height}\nthe answer changes where the sum crosses 0")
+    _draw_contributions(left, bars, total, sides, f"{height}\nthe answer changes where the sum crosses 0")
     _draw_changes(right, steps, size)
     return np.array([left, right], dtype=object)
 
@@ -131,7 +104,7 @@ def reaches(
     ['all numbers together', 'age']
     """
     left, right = _open_panels(max(len(bars), len(spans), 2), title)
-    _draw_pushes(left, bars, None, ("less", "more"), height)
+    _draw_contributions(left, bars, None, ("less", "more"), height)
     for at, span in enumerate(spans):
         right.barh(at, span.high - span.low, 0.65, left=span.low, color=ACCENT, alpha=0.35, linewidth=0)
     if spans:
@@ -153,7 +126,7 @@ def _open_panels(lines: int, title: str) -> tuple[Axes, Axes]:
     return left, right
 
 
-def _draw_pushes(axes: Axes, bars: Sequence[Bar], total: Bar | None, sides: tuple[str, str], below: str) -> None:
+def _draw_contributions(axes: Axes, bars: Sequence[Bar], total: Bar | None, sides: tuple[str, str], below: str) -> None:
     shown = [*bars, *([] if total is None else [total])]
     largest = max((abs(bar.size) for bar in shown), default=0.0) or 1.0
     for at, bar in enumerate(shown):

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.text import plural
+from derand.explain.densities import Density
+from derand.explain.heights import Reach
 from derand.explain.plots._axes import ACCENT, DATA, LINES, MUTED, as_label, keep_plain
-from derand.explain.plots._density import Density
-from derand.explain.plots._heights import Reach
 from derand.explain.plots._shapes import BAND, Ends, Scale, draw_map, draw_steps, draw_table, write_ticks
 from derand.model import Term
 from derand.noise import Noise

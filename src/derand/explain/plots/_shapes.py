@@ -14,9 +14,9 @@ from numpy.typing import ArrayLike
 
 from derand._core.arrays import FloatArray
 from derand._core.text import format_count, format_readable
+from derand.explain.densities import Density, measure_density
+from derand.explain.heights import Reach, measure_band, measure_heights
 from derand.explain.plots._axes import ACCENT, DATA, MUTED, as_axes, as_label, keep_plain
-from derand.explain.plots._density import Density, measure_density
-from derand.explain.plots._heights import Reach, measure_band, measure_heights
 from derand.model import Axis, Term
 from derand.noise import Noise, as_noise
 

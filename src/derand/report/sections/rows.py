@@ -15,7 +15,7 @@ from markupsafe import Markup
 from derand._core.arrays import FloatArray, IntArray
 from derand._core.text import format_count, format_exactly, format_short, format_short_down, format_short_up
 from derand.certificates import Distribution, distribution
-from derand.explain import Pushes
+from derand.explain import Contributions
 from derand.model import AdditiveEnsemble, coarsen, find_coarse_step
 from derand.noise import Noise
 from derand.report._charts import WIDTH, Frame, choose_ticks, wrap_svg
@@ -269,12 +269,12 @@ def _summarize_pushes(inputs: LabelInputs, rows: IntArray) -> list[RowPushes] | 
     model = inputs.subject.additive
     if model is None:
         return [None] * rows.size
-    pushes = Pushes(model, inputs.subject.points, inputs.matrix)
+    contributions = Contributions(model, inputs.subject.points, inputs.matrix)
     terms = [term for _, term in rank_terms(inputs, model)]
     features = [term.features[0] if len(term.features) == 1 else None for term in terms]
     cells = inputs.matrix[rows]
     columns = [cells[:, list(term.features) if at is None else at] for term, at in zip(terms, features, strict=True)]
-    found = [pushes.under_noise(*one, inputs.subject.noise) for one in zip(terms, columns, strict=True)]
+    found = [contributions.under_noise(*one, inputs.subject.noise) for one in zip(terms, columns, strict=True)]
     strengths = np.stack(found or [np.zeros(rows.size)], axis=1)
     return [_list_pushes(inputs, features, row, strength) for row, strength in zip(cells, strengths, strict=True)]
 

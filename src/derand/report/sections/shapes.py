@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 
 from derand._core.arrays import FloatArray
 from derand._core.text import format_count, format_short, shorten
-from derand.explain import Pushes
+from derand.explain import Contributions
 from derand.model import AdditiveEnsemble, Term
 from derand.report._charts import Frame, choose_ticks, wrap_svg
 from derand.report._inputs import LabelInputs
@@ -91,14 +91,14 @@ def compute(inputs: LabelInputs, limit: int) -> list[Shape]:
     model = inputs.subject.additive
     if model is None:
         return []
-    pushes = Pushes(model, inputs.subject.points, inputs.matrix)
+    measured = Contributions(model, inputs.subject.points, inputs.matrix)
     return [
-        (_describe_steps if term.axes else _describe_table)(inputs, term, pushes, importance)
+        (_describe_steps if term.axes else _describe_table)(inputs, term, measured, importance)
         for importance, term in [one for one in rank_terms(inputs, model) if len(one[1].features) == 1][:limit]
     ]
 
 
-def _describe_steps(inputs: LabelInputs, term: Term, pushes: Pushes, importance: float) -> NumericalShape:
+def _describe_steps(inputs: LabelInputs, term: Term, measured: Contributions, importance: float) -> NumericalShape:
     ((feature, edges),) = term.axes
     subject, every = inputs.subject, inputs.matrix[:, feature]
     column = every[~np.isnan(every)]
@@ -127,13 +127,13 @@ def _describe_steps(inputs: LabelInputs, term: Term, pushes: Pushes, importance:
         "high": high,
         "days": feature in subject.dates,
         "edges": edges[inside].tolist(),
-        "pushes": pushes.of_scores(term, cells).tolist(),
-        "smooth": [] if noise is None or is_line else pushes.under_noise(term, x, noise).tolist(),
+        "pushes": measured.of_scores(term, cells).tolist(),
+        "smooth": [] if noise is None or is_line else measured.under_noise(term, x, noise).tolist(),
         "counts": np.histogram(column, bins)[0].tolist(),
         "noise_scale": None if noise is None else noise_scale,
         "missing": None
         if term.missing is None
-        else {"push": float(pushes.of_scores(term, term.missing)), "count": int(every.size - column.size)},
+        else {"push": float(measured.of_scores(term, term.missing)), "count": int(every.size - column.size)},
     }
 
 
@@ -143,7 +143,7 @@ def find_ends(values: FloatArray, edges: FloatArray) -> tuple[float, float]:
     return float(there.min()), float(there.max())
 
 
-def _describe_table(inputs: LabelInputs, term: Term, pushes: Pushes, importance: float) -> CategoricalShape:
+def _describe_table(inputs: LabelInputs, term: Term, measured: Contributions, importance: float) -> CategoricalShape:
     (feature,) = term.features
     subject, column = inputs.subject, inputs.matrix[:, feature]
     known: list[CategoryPush] = [
@@ -152,10 +152,10 @@ def _describe_table(inputs: LabelInputs, term: Term, pushes: Pushes, importance:
             "push": push,
             "count": int((column == code).sum()),
         }
-        for code, push in zip(term.codes.tolist(), pushes.of_scores(term, term.cell_scores).tolist(), strict=True)
+        for code, push in zip(term.codes.tolist(), measured.of_scores(term, term.cell_scores).tolist(), strict=True)
     ]
     known.sort(key=lambda entry: -entry["count"])
-    other = pushes.of_scores(term, term.evaluate([float(term.codes.min(initial=0.0)) - 1.0]))  # a code of no category
+    other = measured.of_scores(term, term.evaluate([float(term.codes.min(initial=0.0)) - 1.0]))  # a code of no category
     return {
         "feature": feature,
         "name": subject.names[feature],

@@ -17,18 +17,23 @@ from derand._core.markup import write_block, write_lines, write_table
 from derand._core.text import (
     format_exactly,
     format_readable,
-    format_short,
     format_short_down,
     format_short_up,
     join_words,
     plural,
     shorten,
 )
+from derand.explain._contributions import (
+    Contribution,
+    as_single_sum,
+    list_bars,
+    list_contributions,
+    write_signed,
+)
 from derand.explain._names import Names
-from derand.explain._pushes import find_sum
-from derand.explain._row import Push
 from derand.explain._words import list_held, move_alone, say_change, say_size
-from derand.explain.plots import Bar, Span, measure_heights, reaches
+from derand.explain.bars import Span
+from derand.explain.heights import measure_heights
 from derand.model import Model, Term
 from derand.noise import Noise
 from derand.perturbation import Perturbation
@@ -36,7 +41,7 @@ from derand.threat import Threat
 
 _LISTED = 10
 _SAID = 5
-_DIGITS = 6
+_DIGITS, _DIGITS_OF_CONTRIBUTIONS = 6, 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +82,7 @@ class NumberExplanation:
         linear model, where every number is 0.
     base_text : str
         The same in words.
-    pushes : tuple of Push
+    pushes : tuple of Contribution
         What each column adds to the base, from the strongest on; they add up to the answer. By the rule "vote" they add
         up to the mean of noisy copies, and `rest` is what the median lies above it.
     rest : float
@@ -94,7 +99,7 @@ class NumberExplanation:
     value: float
     base: float
     base_text: str
-    pushes: tuple[Push, ...]
+    pushes: tuple[Contribution, ...]
     rest: float
     joint: Reach
     columns: tuple[Reach, ...]
@@ -114,7 +119,7 @@ class NumberExplanation:
         return f"<Explanation: {shorten(self.headline, 160)}>"
 
     def __str__(self) -> str:
-        table = self._list_pushes()
+        table = self._list_contributions()
         width = max(len(size) for size, _ in table)
         lines = [self.headline, "", "What adds up to it:", *(f"  {size:>{width}}  {text}" for size, text in table)]
         lines += ["", "One column alone:", *(f"  {sentence}" for sentence in self.sentences)]
@@ -122,19 +127,18 @@ class NumberExplanation:
             lines += ["", "All together:", *(f"  {text}" for text in self.found_texts)]
         return "\n".join(lines)
 
-    def _list_pushes(self) -> list[tuple[str, str]]:
+    def _list_contributions(self) -> list[tuple[str, str]]:
         """By how much, and by what: the base first, the answer last."""
-        listed, others = self.pushes[:_LISTED], self.pushes[_LISTED:]
-        lines = [(_write(self.base), self.base_text), *((_sign(push.size), push.text) for push in listed)]
-        if others:
-            lines.append((_sign(math.fsum(push.size for push in others)), plural(len(others), "other column")))
+        bars = list_bars(self.pushes, _DIGITS_OF_CONTRIBUTIONS)
+        lines = [(_write(self.base), self.base_text), *((bar.text, bar.name) for bar in bars)]
         if abs(self.rest) > 1e-9 * max(abs(self.value), abs(self.base), 1e-300):
-            lines.append((_sign(self.rest), "from the mean of noisy copies to their median"))
+            rest = write_signed(self.rest, _DIGITS_OF_CONTRIBUTIONS)
+            lines.append((rest, "from the mean of noisy copies to their median"))
         return [*lines, (_write(self.value), "the answer")]
 
     def _repr_html_(self) -> str:
         """The same for notebooks."""
-        parts = [write_lines([self.joint_text]), write_table(["", ""], self._list_pushes())]
+        parts = [write_lines([self.joint_text]), write_table(["", ""], self._list_contributions())]
         parts.append(write_lines([*self.sentences, *self.found_texts]))
         return write_block(f"The answer is {_write(self.value)}.", *parts)
 
@@ -146,10 +150,9 @@ class NumberExplanation:
         array of two matplotlib Axes
             Their figure is `axes[0].figure`.
         """
-        bars = [Bar(push.text, push.size, _sign(push.size)) for push in self.pushes[:_LISTED]]
-        if len(self.pushes) > _LISTED:
-            size = math.fsum(push.size for push in self.pushes[_LISTED:])
-            bars.append(Bar(plural(len(self.pushes) - _LISTED, "other column"), size, _sign(size)))
+        from derand.explain.plots import reaches
+
+        bars = list_bars(self.pushes, _DIGITS_OF_CONTRIBUTIONS)
         spans = [Span("all numbers together", self.joint.low, self.joint.high)]
         spans += [Span(self.names.columns[one.feature or 0], one.low, one.high) for one in self.columns[:_LISTED]]
         found = (self.lowest.value, self.highest.value)
@@ -161,16 +164,12 @@ def _write(value: float) -> str:
     return format_readable(value, _DIGITS)
 
 
-def _sign(size: float) -> str:
-    return f"{'+' if size > 0 else ''}{format_short(size, 4)}"
-
-
 def _write_ends(reach: Reach) -> str:
     """Both ends, the lower one rounded down and the higher one up."""
     return f"{format_short_down(reach.low, _DIGITS)} and {format_short_up(reach.high, _DIGITS)}"
 
 
-def tell_number(
+def explain_regression(
     value: float,
     model: Model,
     row: FloatArray,
@@ -192,7 +191,7 @@ def tell_number(
     nothing; `row` has shape (n_features,).
     """
     units = Perturbation.of(threat, row.size, ()).units
-    pushes, base = _add_up(model, row, noise, names, points)
+    contributions, base = _add_up(model, row, noise, names, points)
     ordered = tuple(sorted(columns, key=lambda one: one.low - one.high))
     where = say_size(threat.ball_norm if threat.norm is not None else math.inf, unit)
     change = "within the limits" if radius is None else f"smaller than {format_exactly(radius)} ({where})"
@@ -204,8 +203,8 @@ def tell_number(
         value=value,
         base=base,
         base_text="where every number is 0" if model.is_linear else "on average over all steps",
-        pushes=pushes,
-        rest=value - base - math.fsum(push.size for push in pushes),
+        pushes=contributions,
+        rest=value - base - math.fsum(one.size for one in contributions),
         joint=joint,
         columns=ordered,
         lowest=extremes[0],
@@ -219,22 +218,21 @@ def tell_number(
 
 def _add_up(
     model: Model, row: FloatArray, noise: Noise | None, names: Names, points: float
-) -> tuple[tuple[Push, ...], float]:
+) -> tuple[tuple[Contribution, ...], float]:
     """What each term adds to its own average, from the strongest on, and what these averages add up to."""
-    ensemble = find_sum(model)
+    ensemble = as_single_sum(model)
     assert ensemble is not None  # a number is one sum
-    base, found = float(ensemble.offset or 0), []
+
+    def measure(term: Term, x: FloatArray) -> float:
+        return (float(measure_heights(term, x, noise)[0, 0]) - _average_score(term)) / points
+
+    base = float(ensemble.offset or 0)
     for term in ensemble.terms:
-        middle = _find_middle(term)
-        cells = row[list(term.features)]
-        height = float(measure_heights(term, cells if len(term.features) == 1 else cells[None], noise)[0, 0])
-        text = join_words([f"{names.columns[at]} = {names.write(at, float(row[at]))}" for at in term.features])
-        found.append(Push(term.features, (height - middle) / points, text))
-        base += middle
-    return tuple(sorted(found, key=lambda push: -abs(push.size))), base / points
+        base += _average_score(term)
+    return list_contributions(ensemble.terms, row, names, measure), base / points
 
 
-def _find_middle(term: Term) -> float:
+def _average_score(term: Term) -> float:
     """What a term adds on average over its own steps or categories; 0 for a line."""
     return 0.0 if term.slope is not None or not term.scores.size else float(term.scores.mean())
 

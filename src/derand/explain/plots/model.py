@@ -15,9 +15,12 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray
 from derand._core.text import format_short, plural
+from derand.explain._contributions import Contributions, as_single_sum
 from derand.explain._names import Names
-from derand.explain._pushes import Pushes, find_sum
-from derand.explain.plots import Density, Panel, Scale, measure_density, shapes
+from derand.explain.densities import Density, measure_density
+from derand.explain.heights import Reach
+from derand.explain.plots._figure import Panel, shapes
+from derand.explain.plots._shapes import Scale
 from derand.model import AdditiveEnsemble, Model, Term
 from derand.noise import Noise
 from derand.perturbation import Perturbation
@@ -74,7 +77,7 @@ def draw_model(
     columns: limits and frozen columns hold for the band, too; `points`: how many whole scores are one unit of the
     height; `height`: what that unit is; `classes`: names of the classes, where there are more than two.
     """
-    ensemble = find_sum(model)
+    ensemble = as_single_sum(model)
     if ensemble is None:
         raise ValueError(
             f"`plot` draws one sum, got a vote of {len(model.members)}: draw single terms of its members with "
@@ -134,12 +137,12 @@ def _choose_outputs(ensemble: AdditiveEnsemble, classes: Sequence[object]) -> di
 def _choose_scales(ensemble: AdditiveEnsemble, points: float, rows: FloatArray | None) -> dict[tuple[int, ...], Scale]:
     """Heights of each term: from the neutral point of two classes; else from the middle of its own scores."""
     if ensemble.n_classes == 2 and ensemble.n_outputs == 1:
-        pushes = Pushes(ensemble, points, rows)
-        return {term.features: Scale(pushes.neutral[term.features], points) for term in ensemble.terms}
-    return {term.features: Scale(_find_middle(term, rows), points) for term in ensemble.terms}
+        found = Contributions(ensemble, points, rows)
+        return {term.features: Scale(found.neutral[term.features], points) for term in ensemble.terms}
+    return {term.features: Scale(_average_score(term, rows), points) for term in ensemble.terms}
 
 
-def _find_middle(term: Term, rows: FloatArray | None) -> FloatArray | float:
+def _average_score(term: Term, rows: FloatArray | None) -> FloatArray | float:
     """What a term adds on average, over some rows or over its cells, for each output."""
     if rows is not None and len(rows):
         return np.asarray(np.asarray(term.score_rows(rows), dtype=np.float64).reshape(len(rows), -1).mean(axis=0))
@@ -147,11 +150,11 @@ def _find_middle(term: Term, rows: FloatArray | None) -> FloatArray | float:
 
 
 def _make_panel(term: Term, scale: Scale, threat: Threat, names: Names, picture: Picture) -> Panel:
-    densities = [_find_density(at, names, picture) for at in term.features]
+    densities = [_measure_density(at, names, picture) for at in term.features]
     feature = term.features[0]
     reach = None
     if picture.radius is not None and len(term.axes) == 1 and threat.may_move(feature):
-        reach = _find_reach(feature, picture.radius, threat, len(names.columns))
+        reach = _make_reach(feature, picture.radius, threat, len(names.columns))
     return Panel(
         term,
         [names.columns[at] for at in term.features],
@@ -163,13 +166,13 @@ def _make_panel(term: Term, scale: Scale, threat: Threat, names: Names, picture:
     )
 
 
-def _find_density(feature: int, names: Names, picture: Picture) -> Density | None:
+def _measure_density(feature: int, names: Names, picture: Picture) -> Density | None:
     if picture.rows is not None:
         return measure_density(picture.rows[:, feature], names.is_category(feature))
     return None if picture.kept is None else picture.kept.get(feature)
 
 
-def _find_reach(feature: int, radius: float, threat: Threat, n_features: int) -> Any:
+def _make_reach(feature: int, radius: float, threat: Threat, n_features: int) -> Reach:
     """How far values of a column may change when nothing else does: within the ball, limits and domain."""
 
     perturbation = Perturbation.of(threat.resolve(None), n_features, [feature])

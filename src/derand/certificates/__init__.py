@@ -22,7 +22,7 @@ from derand.certificates.classification import (
 from derand.certificates.labels import expect_margins, find_labels, measure_margins, place_scores, weigh_votes
 from derand.certificates.ranking import rank_rows
 from derand.certificates.results.certificates import Certificates, Distribution
-from derand.certificates.rules.base import PROOFS, Bounds, Engine, Rule
+from derand.certificates.rules.base import PROOFS, Bounds, Query, Rule
 from derand.certificates.rules.registry import RULES, find_rule
 
 if TYPE_CHECKING:
@@ -73,12 +73,12 @@ __all__ = [
     "Certificates",
     "Change",
     "Distribution",
-    "Engine",
     "Explanation",
     "IntervalAttacks",
     "Intervals",
     "PackedTerms",
     "Problem",
+    "Query",
     "Rule",
     "ToleranceRadii",
     "UnsoundError",

@@ -7,16 +7,12 @@ its term has all the mass, the kernels see an ordinary row, and what its own cel
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.packing import MissingCell, PackedTerms
-from derand.certificates.rules.base import Bounds
 from derand.noise import Noise
 
 _BEYOND = 1e4
@@ -91,29 +87,3 @@ def compute_ends(terms: PackedTerms, is_missing: BoolArray | None) -> tuple[Any,
     last = terms.scores[terms.starts[1 : terms.n_plain + 1] - 1]
     above = terms.ranges[: terms.n_plain].astype(np.int64) - last
     return (held @ last)[:, None], (terms.largest - held @ above)[:, None]
-
-
-def bound_apart(terms: PackedTerms, rows: NDArray[Any], bound: Callable[[NDArray[Any]], list[Bounds]]) -> list[Bounds]:
-    """What a rule bounds, rows with gaps apart from the others: these go the way of tables without any gap."""
-    incomplete = np.zeros(rows.shape[0], dtype=bool)
-    for cell in terms.missing_cells:
-        incomplete |= np.isnan(rows[:, cell.feature])
-    if not incomplete.any() or incomplete.all():
-        return bound(rows)
-    indices = np.flatnonzero(incomplete), np.flatnonzero(~incomplete)
-    parts = zip(*(bound(rows[at]) for at in indices), strict=True)
-    return [merge_bounds(indices, pair) for pair in parts]
-
-
-def merge_bounds(indices: Sequence[IntArray], parts: Sequence[Bounds]) -> Bounds:
-    """What is proven of all rows, from parts of them that stand at these places."""
-    merged: dict[str, Any] = {}
-    for field in fields(Bounds):
-        columns = [getattr(part, field.name) for part in parts]
-        if any(column is None for column in columns):
-            merged[field.name] = None
-            continue
-        merged[field.name] = np.empty(sum(column.size for column in columns), dtype=columns[0].dtype)
-        for at, column in zip(indices, columns, strict=True):
-            merged[field.name][at] = column
-    return Bounds(**merged)

@@ -20,12 +20,10 @@ from numpy.typing import NDArray
 from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand._core.threads import run_blocks
 from derand.certificates.bounds.class_scores import expect_classes
-from derand.certificates.bounds.missing_values import bound_apart, merge_bounds
-from derand.certificates.bounds.packing import pose_problems
+from derand.certificates.bounds.packing import pose_problem
 from derand.certificates.bounds.shared_edges import SharedEdges
-from derand.certificates.rules.base import NO_PROOF, Bounds, Engine, Rule
+from derand.certificates.rules.base import NO_PROOF, Bounds, Query
 from derand.model import AdditiveEnsemble
-from derand.noise import Noise
 from derand.perturbation import Perturbation
 from derand.threat import Threat
 
@@ -63,7 +61,7 @@ def build_pair(model: AdditiveEnsemble, low: int, high: int) -> AdditiveEnsemble
         comparison = known.made.get((low, high))
     if comparison is None:
         comparison = model.duel(low, high)
-        pose_problems(comparison, known.common)
+        pose_problem(comparison, known.common)
         with _lock:
             comparison = known.made.setdefault((low, high), comparison)
     return comparison
@@ -133,35 +131,31 @@ class Tournament:
         return worst
 
 
-def label_classes(
-    model: AdditiveEnsemble, rows: NDArray[Any], noise: Noise | None, rule: Rule, engine: Engine
-) -> IntArray:
+def label_classes(model: AdditiveEnsemble, rows: NDArray[Any], query: Query) -> IntArray:
     """Label of each row of a model of several classes."""
-    tournament = Tournament(model, expect_classes(model, rows, noise), engine.n_threads)
-    alone = replace(engine, n_threads=1)
+    tournament = Tournament(model, expect_classes(model, rows, query.noise), query.n_threads)
+    alone = replace(query, n_threads=1)
 
     def compare(comparison: AdditiveEnsemble, at: IntArray, rivals: IntArray) -> IntArray:
-        (problem,) = pose_problems(comparison)
-        return rule.label(problem, rows[at], noise, alone)
+        return query.rule.label(pose_problem(comparison), rows[at], alone)
 
-    return _settle(tournament, tournament.search_winners(compare), rows, noise, rule, engine)
+    return _settle(tournament, tournament.search_winners(compare), rows, query)
 
 
-def weigh_classes(model: AdditiveEnsemble, rows: NDArray[Any], noise: Noise, rule: Rule, engine: Engine) -> FloatArray:
+def weigh_classes(model: AdditiveEnsemble, rows: NDArray[Any], query: Query) -> FloatArray:
     """Logarithm of the odds of each class in its worst comparison by a rule that counts copies, (n_rows, n_classes).
 
     The label has the largest: of a class that wins all of its comparisons they are above 0, of all others below.
     """
     tournament = Tournament(model, np.zeros((rows.shape[0], model.n_classes)))
-    return tournament.compute_worst_odds(_weigh_by_distribution(rows, noise, rule, engine), np.arange(rows.shape[0]))
+    return tournament.compute_worst_odds(_weigh_by_distribution(rows, query), np.arange(rows.shape[0]))
 
 
-def _weigh_by_distribution(rows: NDArray[Any], noise: Noise | None, rule: Rule, engine: Engine) -> Weigh:
-    first = replace(engine, proof="paper")
-
+def _weigh_by_distribution(rows: NDArray[Any], query: Query) -> Weigh:
     def weigh(comparison: AdditiveEnsemble, at: IntArray) -> FloatArray:
-        plain = Perturbation.of(Threat().resolve(noise), comparison.n_features, comparison.numerical_features)
-        (bounds,) = _bound_pair(comparison, rows[at], noise, rule, plain, first)
+        plain = Perturbation.of(Threat().resolve(query.noise), comparison.n_features, comparison.numerical_features)
+        by_mass = replace(query, perturbation=plain, proof="paper")
+        (bounds,) = query.rule.bound(pose_problem(comparison), rows[at], by_mass)
         with np.errstate(divide="ignore"):
             odds = np.log1p(-np.minimum(np.exp(bounds.log_failure), 0.5)) - bounds.log_failure
         odds = np.clip(odds, 0.0, LARGEST_ODDS)
@@ -170,38 +164,17 @@ def _weigh_by_distribution(rows: NDArray[Any], noise: Noise | None, rule: Rule, 
     return weigh
 
 
-def _settle(
-    tournament: Tournament,
-    winners: IntArray,
-    rows: NDArray[Any],
-    noise: Noise | None,
-    rule: Rule,
-    engine: Engine,
-) -> IntArray:
+def _settle(tournament: Tournament, winners: IntArray, rows: NDArray[Any], query: Query) -> IntArray:
     """The winners, and where there is none the class that is beaten least."""
     at = np.flatnonzero(winners < 0)
     if not at.size:
         return winners
     settled = winners.copy()
-    if rule.counts_copies:
-        settled[at] = tournament.compute_worst_odds(_weigh_by_distribution(rows, noise, rule, engine), at).argmax(
-            axis=1
-        )
+    if query.rule.counts_copies:
+        settled[at] = tournament.compute_worst_odds(_weigh_by_distribution(rows, query), at).argmax(axis=1)
     else:  # means are ordered: nobody wins only where rounding hides the order
         settled[at] = tournament.expected[at].argmax(axis=1)
     return settled
-
-
-def _bound_pair(
-    comparison: AdditiveEnsemble,
-    rows: NDArray[Any],
-    noise: Noise | None,
-    rule: Rule,
-    perturbation: Perturbation,
-    engine: Engine,
-) -> list[Bounds]:
-    (problem,) = pose_problems(comparison)
-    return bound_apart(problem.terms, rows, lambda part: rule.bound(problem, part, noise, perturbation, engine))
 
 
 class _Ledger:
@@ -276,58 +249,41 @@ class _Ledger:
         )
 
 
-def bound_classes(
-    model: AdditiveEnsemble,
-    rows: NDArray[Any],
-    noise: Noise | None,
-    rule: Rule,
-    perturbation: Perturbation,
-    engine: Engine,
-) -> list[Bounds]:
+def bound_classes(model: AdditiveEnsemble, rows: NDArray[Any], query: Query) -> list[Bounds]:
     """What a rule proves about rows of a model of several classes: the worst of their comparisons.
 
     First all duels are bounded in a draft, then by all proofs those that could decide: whose draft is not above what is
     known of the others. The result is that of all proofs of all duels. Rows that the same class leads go together,
     because its comparisons share tables, for which there is room.
     """
-    expected = expect_classes(model, rows, noise)
+    expected = expect_classes(model, rows, query.noise)
     leaders = expected.argmax(axis=1)
-    positions = [np.flatnonzero(leaders == leader) for leader in np.unique(leaders)] or [np.arange(0)]
-    parts = [
-        _bound_group(Tournament(model, expected[at], engine.n_threads), rows[at], noise, rule, perturbation, engine)
-        for at in positions
-    ]
-    return [merge_bounds(positions, part) for part in zip(*parts, strict=True)]
+    indices = [np.flatnonzero(leaders == leader) for leader in np.unique(leaders)] or [np.arange(0)]
+    parts = [_bound_group(Tournament(model, expected[at], query.n_threads), rows[at], query) for at in indices]
+    return [Bounds.merge(indices, part) for part in zip(*parts, strict=True)]
 
 
-def _bound_group(
-    tournament: Tournament,
-    rows: NDArray[Any],
-    noise: Noise | None,
-    rule: Rule,
-    perturbation: Perturbation,
-    engine: Engine,
-) -> list[Bounds]:
-    engine = replace(engine, n_threads=1)
-    ledger = _Ledger(len(perturbation.budgets), rows.shape[0], tournament.model.n_classes)
+def _bound_group(tournament: Tournament, rows: NDArray[Any], query: Query) -> list[Bounds]:
+    query, n_budgets = replace(query, n_threads=1), len(query.perturbation.budgets)
+    ledger = _Ledger(n_budgets, rows.shape[0], tournament.model.n_classes)
 
-    def compare_by(engine: Engine) -> Compare:
+    def compare_by(query: Query) -> Compare:
         def compare(comparison: AdditiveEnsemble, at: IntArray, rivals: IntArray) -> IntArray:
-            found = _bound_pair(comparison, rows[at], noise, rule, perturbation, engine)
+            found = query.rule.bound(pose_problem(comparison), rows[at], query)
             ledger.write(at, rivals, found)
             return found[0].label
 
         return compare
 
-    preliminary = compare_by(replace(engine, preliminary=True))
+    preliminary = compare_by(replace(query, preliminary=True))
     winners = tournament.search_winners(preliminary)
-    labels = _settle(tournament, winners, rows, noise, rule, engine)
+    labels = _settle(tournament, winners, rows, query)
     lost = np.flatnonzero(winners < 0)
     beats = tournament.meet(labels[lost], lost, preliminary)
     ledger.close(labels)
-    _improve(tournament, winners, ledger, compare_by(engine))
+    _improve(tournament, winners, ledger, compare_by(query))
     ledger.strike(lost, beats)
-    return [ledger.sum_up(k, labels) for k in range(len(perturbation.budgets))]
+    return [ledger.sum_up(k, labels) for k in range(n_budgets)]
 
 
 def _improve(tournament: Tournament, winners: IntArray, ledger: _Ledger, compare: Compare) -> None:

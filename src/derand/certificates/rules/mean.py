@@ -40,7 +40,7 @@ from derand.certificates.rules.base import (
     Bounds,
     Distances,
     Ends,
-    Engine,
+    Query,
     Rule,
     SmoothedScore,
     join_ends,
@@ -57,47 +57,13 @@ _BLOCK_ROWS = 2**13
 _FEW_ROWS = 2**9  # not worth a thread of their own
 
 
-class ByMean(Rule):
-    """Class 1 iff the expected score is above the threshold; the radius is that of the worst case of the sum."""
-
-    def check(self, noise: Noise | None, norm: float | None, proof: str) -> None:
-        """Refuse norms without a worst case, and the paper's proof, which knows only votes."""
-        require_norm(norm, NORMS, "the rule 'mean'")
-        if proof == "paper":
-            raise ValueError("`proof` must be 'best' under the rule 'mean', got 'paper': that one proves votes alone.")
-
-    def looks_on_device(
-        self, problem: Problem, noise: Noise | None, perturbation: Perturbation, engine: Engine
-    ) -> bool:
-        """Where a device takes the rows, and sees all columns."""
-        device = _prepare_device_means(problem, noise, perturbation, engine)
-        return device is not None and device.sees_all(problem.n_features)
-
-    def bound(
-        self, problem: Problem, rows: NDArray[Any], noise: Noise | None, perturbation: Perturbation, engine: Engine
-    ) -> list[Bounds]:
-        """Label and radius of each row, for each budget of categorical changes; first by a device, if there is one."""
-        device = _prepare_device_means(problem, noise, perturbation, engine)
-        if device is None:
-            return super().bound(problem, rows, noise, perturbation, engine)
-        on_host = super().bound
-        return [device.bound(rows, lambda part: on_host(problem, part, noise, perturbation, engine)[0])]
-
-    def smooth(
-        self, problem: Problem, noise: Noise | None, perturbation: Perturbation | None, engine: Engine, n_rows: int
-    ) -> Mean:
-        """Expected scores."""
-        return Mean(problem, noise, perturbation, engine, n_rows)
-
-
 class Mean(SmoothedScore):
     """The expected score; without noise the score itself, a whole number."""
 
-    def __init__(
-        self, problem: Problem, noise: Noise | None, perturbation: Perturbation | None, engine: Engine, n_rows: int
-    ) -> None:
-        super().__init__(problem, perturbation, engine, block_rows(n_rows, engine))
-        self._terms, self._noise = problem.terms, noise
+    def __init__(self, problem: Problem, query: Query, n_rows: int) -> None:
+        self._problem, self._terms, self._query = problem, problem.terms, query
+        self._noise, self._perturbation = query.noise, query.perturbation
+        self.block_rows = block_rows(n_rows, query)
 
     def label(self, rows: FloatArray) -> BoolArray:
         """Whether the expected score is above the threshold."""
@@ -120,7 +86,7 @@ class Mean(SmoothedScore):
             moved, decrease = self._shift_level(own, part, label, level[at], shifts[at])
             wider = moved + problem.widening if label else moved - problem.widening
             question = terms, own.rows, self._noise, asked, part, label, wider
-            sketched = sketch_radii(*question) if self._engine.preliminary else None
+            sketched = sketch_radii(*question) if self._query.preliminary else None
             if sketched is not None:
                 radius[at], is_preliminary[at] = sketched, np.isfinite(sketched).any(axis=1)
                 proof[at] = np.where(sketched > 0, DUAL, NO_PROOF)
@@ -232,12 +198,34 @@ class Mean(SmoothedScore):
         return np.asarray(32 * EPSILON * (np.abs(fixed) + float(size)))
 
 
-def _prepare_device_means(
-    problem: Problem, noise: Noise | None, perturbation: Perturbation, engine: Engine
-) -> DeviceMeans | None:
+class ByMean(Rule):
+    """Class 1 iff the expected score is above the threshold; the radius is that of the worst case of the sum."""
+
+    smooth = Mean
+
+    def check(self, noise: Noise | None, norm: float | None, proof: str) -> None:
+        """Refuse norms without a worst case, and the paper's proof, which knows only votes."""
+        require_norm(norm, NORMS, "the rule 'mean'")
+        if proof == "paper":
+            raise ValueError("`proof` must be 'best' under the rule 'mean', got 'paper': that one proves votes alone.")
+
+    def looks_on_device(self, problem: Problem, query: Query) -> bool:
+        """Where a device takes the rows, and sees all columns."""
+        device = _prepare_device_means(problem, query)
+        return device is not None and device.sees_all(problem.n_features)
+
+    def _bound_alike(self, problem: Problem, rows: NDArray[Any], query: Query) -> list[Bounds]:
+        """First by a device, if there is one."""
+        device, on_host = _prepare_device_means(problem, query), super()._bound_alike
+        if device is None:
+            return on_host(problem, rows, query)
+        return [device.bound(rows, lambda part: on_host(problem, part, query)[0])]
+
+
+def _prepare_device_means(problem: Problem, query: Query) -> DeviceMeans | None:
     """The device that takes the rows first; None where there is none, or where it has no kernel for what is asked."""
-    device, terms = as_device(engine.kernels), problem.terms
-    if device is None or noise is None or engine.preliminary or len(perturbation.budgets) > 1 or perturbation.has_box:
+    device, terms, noise, perturbation = as_device(query.kernels), problem.terms, query.noise, query.perturbation
+    if device is None or noise is None or query.preliminary or len(perturbation.budgets) > 1 or perturbation.has_box:
         return None
     if terms.grids or terms.missing_cells or not 0 < terms.n_terms <= device.MOST_TERMS:
         return None
@@ -255,11 +243,11 @@ def _prepare_device_means(
         low, high = (_compute_levels(terms, noise, label, end) for label, end in enumerate(ends))
         return AskedMeans(threshold / terms.step, curve.curve_error + 2 * mean_error(terms), (low, high))
 
-    return DeviceMeans(device, curve, cases, ask, must_look=engine.must_look)
+    return DeviceMeans(device, curve, cases, ask, must_look=query.must_look)
 
 
-def block_rows(n_rows: int, engine: Engine) -> int:
-    return min(_BLOCK_ROWS, max(_FEW_ROWS, -(-n_rows // engine.n_threads)))
+def block_rows(n_rows: int, query: Query) -> int:
+    return min(_BLOCK_ROWS, max(_FEW_ROWS, -(-n_rows // query.n_threads)))
 
 
 def label_by_mean(problem: Problem, rows: FloatArray, noise: Noise | None) -> BoolArray:

@@ -12,8 +12,14 @@ from scipy.special import expit
 
 from derand import AdditiveEnsemble, CategoryTable, Gaussian, Laplace, StepFunction, Threat, Uniform, attack, certify
 from derand.certificates import find_labels, find_rule
-from derand.certificates.bounds.class_scores import expect_classes
-from derand.certificates.bounds.pairwise import Tournament, bound_classes, build_pair, label_classes, weigh_classes
+from derand.certificates.bounds.pairwise import (
+    Tournament,
+    bound_classes,
+    build_pair,
+    expect_classes,
+    label_classes,
+    weigh_classes,
+)
 from derand.certificates.rules.base import Query
 from derand.kernels import load_backend
 from derand.model import Argmax

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from derand._core.later import import_later
 from derand.certificates.bounds.deduction import CONSTANT as DEDUCTION
 from derand.certificates.bounds.majority import vote_share
-from derand.certificates.bounds.missing_values import fill_missing
+from derand.certificates.bounds.missing import fill_missing
 from derand.certificates.bounds.packing import PackedTerms, Problem, pack_terms
 from derand.certificates.classification import (
     certify,

@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from derand._core.finite import cast_exactly, refuse_masked, require_finite, require_unchanged
 from derand._core.threads import count_threads, share_out
 from derand._core.units import require_numbered
-from derand.certificates.bounds.missing_values import fill_missing
+from derand.certificates.bounds.missing import fill_missing
 from derand.certificates.bounds.packing import MAX_SUPPORT, pack_terms, pose_problem
+from derand.certificates.bounds.worst_case import NORMS
 from derand.certificates.kinds import Kind, Linear, Majority, OneSum, Pairwise, kind_of
 from derand.certificates.results.certificates import Certificates, Distribution
 from derand.certificates.rules.base import Bounds, Query, make_query
@@ -242,8 +243,12 @@ def check_request(rule: str, proof: str, noise: Noise | None, threats: Sequence[
     found = find_rule(rule)
     if proof not in ("best", "paper"):
         raise ValueError(f"`proof` must be 'best' or 'paper', got {proof!r}.")
+    found.check(noise, proof)
     for one in threats:
-        found.check(noise, one.find_norm(noise), proof)
+        norm = one.find_norm(noise)
+        if norm not in NORMS:
+            known = ", ".join(map(str, NORMS))
+            raise ValueError(f"`norm` of Threat must be one of {known} for the rule {rule!r}, got {norm!r}.")
 
 
 def resolve_rows(

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray, IntArray
-from derand.certificates.bounds.class_scores import expect_classes
 from derand.certificates.bounds.linear import bound_linear, label_linear, weigh_linear
 from derand.certificates.bounds.majority import combine_members, decide_votes, vote_share
 from derand.certificates.bounds.packing import pose_problem, pose_sum
-from derand.certificates.bounds.pairwise import bound_classes, label_classes, weigh_classes
+from derand.certificates.bounds.pairwise import bound_classes, expect_classes, label_classes, weigh_classes
 from derand.certificates.rules.base import Bounds, Query, Score, make_query
 from derand.certificates.rules.linear import LinearScore
 from derand.certificates.rules.mean import expect_scores, sketch_scores

@@ -158,7 +158,7 @@ class PackedTerms:
     def fixed_scores(self, rows: FloatArray) -> IntArray:
         """What the terms that noise leaves alone add to the sum, (n_rows,).
 
-        A missing number counts as one in the last cell of its term (`missing_values`): its own score less that cell's.
+        A missing number counts as one in the last cell of its term (`missing`): its own score less that cell's.
         """
         total = np.zeros(rows.shape[0], dtype=np.int64)
         for term in self.fixed:

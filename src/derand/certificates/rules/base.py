@@ -229,7 +229,7 @@ class Rule(ABC):
     """Whether labels go by shares of noisy copies, of which the paper's proof knows."""
 
     @abstractmethod
-    def check(self, noise: Noise | None, norm: float | None, proof: str) -> None:
+    def check(self, noise: Noise | None, proof: str) -> None:
         """Refuse, in one line and before any work, what this rule cannot certify."""
 
     def bound(self, problem: Problem, rows: NDArray[Any], query: Query) -> list[Bounds]:
@@ -274,10 +274,3 @@ class Rule(ABC):
     def looks_on_device(self, problem: Problem, query: Query) -> bool:
         """Whether `bound` can find NaN and infinity in any column on a device, and is to be asked to do so."""
         return False
-
-
-def require_norm(norm: float | None, norms: Sequence[float | None], what: str) -> None:
-    """Refuse a norm of which there is no certificate."""
-    if norm not in norms:
-        known = ", ".join(map(str, norms))
-        raise ValueError(f"`norm` of Threat must be one of {known} for {what}, got {norm!r}.")

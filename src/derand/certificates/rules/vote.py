@@ -19,20 +19,22 @@ from derand._core.arrays import EPSILON, TINY, BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.deduction import choose_caps, deduct
 from derand.certificates.bounds.failure_masses import ScoreDistribution, TailBounds
 from derand.certificates.bounds.levels import bound_least_sums, holds_at, search_levels
-from derand.certificates.bounds.missing_changes import (
+from derand.certificates.bounds.missing import (
     MOST_SETS,
+    Filled,
     Variant,
     add_largest,
     bound_decreases,
     change_rows,
     compute_decreases,
+    compute_ends,
     count_sets,
+    fill_missing,
     list_changing,
     list_sets,
 )
-from derand.certificates.bounds.missing_values import Filled, compute_ends, fill_missing
 from derand.certificates.bounds.packing import PackedTerms, Problem
-from derand.certificates.bounds.worst_case import NORMS, compute_box, get_smoothed_case, take_box
+from derand.certificates.bounds.worst_case import compute_box, get_case, take_box
 from derand.certificates.rules.base import (
     DUAL,
     NO_PROOF,
@@ -44,7 +46,6 @@ from derand.certificates.rules.base import (
     Rule,
     SmoothedScore,
     join_ends,
-    require_norm,
 )
 from derand.kernels import as_device
 from derand.kernels.norms import SMALLEST, measure_norms
@@ -235,7 +236,7 @@ class Median(SmoothedScore):
         for cap in choose_caps(ranges):
             deduction = deduct(np.minimum(ranges, cap) + wider, band)
             for label in (0, 1):
-                case = get_smoothed_case(terms, self._noise, norm, units, label, cap)
+                case = get_case(terms, self._noise, norm, units, label, cap)
                 least = bound_least_sums(case, filled.rows, self._perturbation, radius, box, terms.largest, whole=False)
                 level = least - deduction - 4 * EPSILON * (least + deduction)
                 best[label] = np.maximum(best[label], level)
@@ -256,14 +257,13 @@ class ByVote(Rule):
     smooth = Median
     counts_copies = True
 
-    def check(self, noise: Noise | None, norm: float | None, proof: str) -> None:
-        """Refuse a vote without noise, and norms without a worst case."""
+    def check(self, noise: Noise | None, proof: str) -> None:
+        """Refuse a vote without noise."""
         if noise is None:
             raise ValueError(
                 "`noise` must not be None or 'none' under the rule 'vote', which counts noisy copies: give a noise "
                 "such as 'gaussian:0.25', or use rule='mean' for the model as deployed."
             )
-        require_norm(norm, NORMS, "the rule 'vote'")
 
     def looks_on_device(self, problem: Problem, query: Query) -> bool:
         """Where the device computes all that is asked of the distribution in one go, and sees all columns."""
@@ -360,7 +360,7 @@ class SecondProof:
                 levels += (0 if label else terms.largest) + decreases[at] / terms.step * (1 + 4 * EPSILON)
                 levels += 8 * EPSILON * (np.abs(levels) + terms.largest + decreases[at] / terms.step)
             for cap, deduction in self._caps.items():
-                case = get_smoothed_case(terms, self._noise, self._norm, self._units, label, cap)
+                case = get_case(terms, self._noise, self._norm, self._units, label, cap)
                 part = take_box(box, at)
                 sketched = case.sketch_radii(rows[at], levels + deduction, part) if is_preliminary else None
                 found = case.bound_radii(rows[at], levels + deduction, part)[0] if sketched is None else sketched

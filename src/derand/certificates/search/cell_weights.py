@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from derand._core.arrays import FloatArray, IntArray
-from derand.certificates.bounds.missing_values import fill_missing
+from derand.certificates.bounds.missing import fill_missing
 from derand.certificates.bounds.packing import PackedTerms, Problem, pose_problem
 from derand.certificates.rules.mean import expect_scores
 from derand.model import Model

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from derand.certificates.search.attacks import attack
     from derand.certificates.search.explanation import Change, Explanation, explain
     from derand.certificates.search.interval_attacks import attack_interval
-    from derand.certificates.search.shrinking import Verifier, refine_change, round_flip
+    from derand.certificates.search.witness import Verifier, refine_change, round_flip
 
 # what a certificate does not need
 _HOMES = {
@@ -49,7 +49,7 @@ _HOMES = {
     "IntervalAttacks": "results.interval_attacks",
     "Intervals": "results.intervals",
     "ToleranceRadii": "results.intervals",
-    "Verifier": "search.shrinking",
+    "Verifier": "search.witness",
     "UnsoundError": "results.attacks",
     "attack": "search.attacks",
     "attack_interval": "search.interval_attacks",
@@ -59,8 +59,8 @@ _HOMES = {
     "certify_radius_checked": "regression",
     "explain": "search.explanation",
     "find_answers": "regression",
-    "refine_change": "search.shrinking",
-    "round_flip": "search.shrinking",
+    "refine_change": "search.witness",
+    "round_flip": "search.witness",
 }
 __getattr__ = import_later(__name__, _HOMES)
 

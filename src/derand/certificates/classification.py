@@ -23,8 +23,8 @@ from derand.certificates.kinds import Kind, Linear, Majority, OneSum, Pairwise, 
 from derand.certificates.results.certificates import Certificates, Distribution
 from derand.certificates.rules.base import Bounds, Query, make_query
 from derand.certificates.rules.registry import RULES, find_rule
-from derand.certificates.search.shrinking import Verifier, shrink_witnesses
-from derand.certificates.search.witness import search_witnesses
+from derand.certificates.search.feasible_set import Target
+from derand.certificates.search.witness import Verifier, search_witnesses, shrink_witnesses
 from derand.kernels import DEFAULT_BACKEND, NotFiniteError, as_device
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, as_noise, as_noise_or_none, exp_upward
@@ -230,10 +230,10 @@ def _add_witnesses(
     at = np.flatnonzero(certificates.radius == 0)
     if at.size:
         own, labels = witness[at], certificates.label[at]
-        noise, rule = certificates.noise, certificates.rule
-        flips[at], witness[at] = search_witnesses(model, own, noise, rule, perturbation, labels)
+        target = model, certificates.noise, certificates.rule, perturbation
+        flips[at], witness[at] = search_witnesses(Target(*target), own, labels)
         found = flips[at]
-        verifier = Verifier(model, noise, rule, perturbation, own[found], labels[found], with_error=True)
+        verifier = Verifier(*target, own[found], labels[found], with_error=True)
         witness[at[found]] = shrink_witnesses(verifier, witness[at[found]])
     return replace(certificates, flips=flips, witness=witness)
 

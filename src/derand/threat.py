@@ -142,6 +142,8 @@ class Threat:
         `units` are those of columns that units by name leave out; None is 1. `whole` holds the table's columns of whole
         numbers, with the least and the largest of each; None where that is not asked yet.
         """
+        if not any((self.frozen, self.limits, self.domain, self.steps, self.may_become, self.whole)):
+            return self._name_units(names, units)
         known = {name: at for at, name in enumerate(names or ())}
         found: dict[str, Any] = {
             name: {_find_column(column, known, name): value for column, value in getattr(self, name).items()}
@@ -157,9 +159,8 @@ class Threat:
                 chosen = found["may_become"][column]
                 _warn_of_strange(chosen, codes, column if names is None else names[column])
                 found["may_become"][column] = tuple(codes.get(value, -1.0) for value in chosen)  # -1: never seen
-        if isinstance(self.units, NamedUnits):
-            found["units"] = self.units.resolve(names, units, "`units` of Threat")
         named = replace(self, frozen=tuple(_find_column(column, known, "frozen") for column in self.frozen), **found)
+        named = named._name_units(names, units)
         if not self.whole or whole is None:
             return named
         if not whole:
@@ -169,6 +170,12 @@ class Threat:
                 stacklevel=2,
             )
         return named.with_whole(whole)
+
+    def _name_units(self, names: Sequence[str] | None, others: Sequence[float] | None) -> Threat:
+        """The same with one unit per column, where they were given by name."""
+        if not isinstance(self.units, NamedUnits):
+            return self
+        return replace(self, units=self.units.resolve(names, others, "`units` of Threat"))
 
     def with_whole(self, columns: Mapping[int, tuple[int, int]]) -> Threat:
         """The same where some columns stay whole numbers: `whole` spelt out in steps and domains.

@@ -9,7 +9,7 @@ import pytest
 
 from derand import AdditiveEnsemble, StepFunction
 from derand.auditing._oriented import coarsen, find_mean_error, find_tie_band, find_worst_fall
-from derand.certificates.bounds.packing import pose_problems
+from derand.certificates.bounds.packing import pose_problem
 from derand.certificates.rules.mean import mean_error
 from tests.auditing.drawing import draw_ensemble
 
@@ -27,7 +27,7 @@ def test_bands_and_grids_are_those_of_the_program(at: int) -> None:
     """Written down again from the kernels' contract: the slack of computed labels must not be smaller than theirs."""
     model = list_models()[at]
     (contrast,) = model.contrasts()
-    (problem,) = pose_problems(model)
+    problem = pose_problem(model)
     grid, moved = coarsen(contrast)
     assert moved == problem.distribution.error
     assert find_tie_band(contrast, grid) == pytest.approx(problem.distribution.tie_band(), rel=1e-12)

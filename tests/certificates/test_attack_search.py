@@ -24,7 +24,7 @@ from derand import (
     certify,
 )
 from derand.certificates import find_labels
-from derand.certificates.bounds.packing import pose_problems
+from derand.certificates.bounds.packing import pose_problem
 from derand.certificates.search.cell_weights import weigh_cells
 from derand.certificates.search.feasible_set import measure_changes
 from derand.model import Model
@@ -244,7 +244,7 @@ def test_the_worth_of_cells_is_the_slope_of_the_mass() -> None:
     model = AdditiveEnsemble(
         [StepFunction(at, np.sort(rng.normal(size=2)), rng.integers(-5, 6, size=3)) for at in range(6)], 0, 6
     )
-    (problem,), noise = pose_problems(model), Gaussian(0.5)
+    problem, noise = pose_problem(model), Gaussian(0.5)
     points = rng.normal(size=(4, 6))
     worth, lead = weigh_cells(problem, points, noise, np.ones(4))
     above = np.where((c := certify(model, points, noise, proof="paper")).label == 1, 1 - c.failure, c.failure)

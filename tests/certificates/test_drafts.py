@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,12 @@ import pytest
 from derand import AdditiveEnsemble, Gaussian, Laplace, Threat, Uniform, certify
 from derand.certificates import find_rule
 from derand.certificates.bounds import shared_edges as _common
-from derand.certificates.bounds.packing import pose_problems
+from derand.certificates.bounds.packing import pose_problem
 from derand.certificates.bounds.pairwise import bound_classes, build_pair
 from derand.certificates.bounds.shared_edges import SharedEdges, round_up
-from derand.certificates.rules.base import Engine
-from derand.kernels import load_backend
+from derand.certificates.rules.base import Query
 from derand.perturbation import resolve
-from tests.certificates.test_duels import draw_model, draw_rows
-
-ENGINE = Engine(load_backend("numba"), 1)
+from tests.certificates.test_duels import ask, draw_model, draw_rows
 
 
 def copy_model(model: AdditiveEnsemble) -> AdditiveEnsemble:
@@ -60,15 +58,15 @@ def test_far_rivals_are_left_out(rule: str, monkeypatch: pytest.MonkeyPatch) -> 
     chosen = find_rule(rule)
     bound = type(chosen).bound
 
-    def count(self: Any, problem: Any, rows: Any, noise: Any, perturbation: Any, engine: Engine) -> Any:
-        asked[engine.preliminary] += len(rows)
-        return bound(self, problem, rows, noise, perturbation, engine)
+    def count(self: Any, problem: Any, rows: Any, query: Query) -> Any:
+        asked[query.preliminary] += len(rows)
+        return bound(self, problem, rows, query)
 
     monkeypatch.setattr(type(chosen), "bound", count)
     noise = Gaussian(0.4)
     for _ in range(5):
         model, rows = draw_model(rng, 6, 12), draw_rows(rng, 30, 12)
-        bound_classes(model, rows, noise, chosen, resolve(Threat(), model, noise), ENGINE)
+        bound_classes(model, rows, ask(noise, rule, resolve(Threat(), model, noise)))
     assert asked[True] >= 5 * 30 * 5
     assert 0 < asked[False] < 0.7 * asked[True]
 
@@ -79,10 +77,12 @@ def test_drafts_are_never_larger() -> None:
     for rule in ("vote", "mean"):
         for norm in (1, 2):
             model, rows = draw_model(rng, 3, 12), draw_rows(rng, 40, 12)
-            (problem,), asked = pose_problems(build_pair(model, 0, 2)), resolve(Threat(norm=norm), model, noise)
+            problem, query = (
+                pose_problem(build_pair(model, 0, 2)),
+                ask(noise, rule, resolve(Threat(norm=norm), model, noise)),
+            )
             draft, full = (
-                find_rule(rule).bound(problem, rows, noise, asked, Engine(ENGINE.kernels, 1, preliminary=draft))[0]
-                for draft in (True, False)
+                query.rule.bound(problem, rows, replace(query, preliminary=draft))[0] for draft in (True, False)
             )
             assert (draft.radius <= full.radius).all()
             assert (draft.radius < full.radius).any()

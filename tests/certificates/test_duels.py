@@ -12,16 +12,25 @@ from scipy.special import expit
 
 from derand import AdditiveEnsemble, CategoryTable, Gaussian, Laplace, StepFunction, Threat, Uniform, attack, certify
 from derand.certificates import find_labels, find_rule
-from derand.certificates.bounds.class_scores import expect_classes
-from derand.certificates.bounds.pairwise import Tournament, bound_classes, build_pair, label_classes, weigh_classes
-from derand.certificates.rules.base import Engine
+from derand.certificates.bounds.pairwise import (
+    Tournament,
+    bound_classes,
+    build_pair,
+    expect_classes,
+    label_classes,
+    weigh_classes,
+)
+from derand.certificates.rules.base import Query
 from derand.kernels import load_backend
 from derand.model import Argmax
 from derand.noise import Noise
 from derand.perturbation import resolve
 
 NOISES: list[Noise] = [Gaussian(0.4), Uniform(0.9), Laplace(0.5)]
-ENGINE = Engine(load_backend("numba"), 1)
+
+
+def ask(noise: Noise, rule: str, perturbation: Any = None) -> Query:
+    return Query(noise, find_rule(rule), perturbation, load_backend("numba"))
 
 
 def draw_model(rng: np.random.Generator, n_classes: int, n_numbers: int = 3, *, with_gaps: bool = False) -> Any:
@@ -69,7 +78,7 @@ def test_labels_and_masses_are_those_of_enumerated_duels(noise: Noise, n_classes
     for _ in range(20):
         model, rows = draw_model(rng, n_classes), draw_rows(rng, 5)
         found = certify(model, rows, noise)
-        shares = expit(weigh_classes(model, rows, noise, find_rule("vote"), ENGINE))
+        shares = expit(weigh_classes(model, rows, ask(noise, "vote")))
         for row, label, failure, radius, rival, share in zip(
             rows, found.label, found.failure, found.radius, found.runner_up, shares, strict=True
         ):
@@ -112,13 +121,13 @@ def test_two_classes_are_as_they_always_were(rule: str, with_gaps: bool) -> None
         for threat in threats:
             expected = certify(plain, rows, noise, rule=rule, threat=threat)
             found = certify(model, rows, noise, rule=rule, threat=threat)
-            (bounds,) = bound_classes(model, rows, noise, find_rule(rule), resolve(threat, model, noise), ENGINE)
+            (bounds,) = bound_classes(model, rows, ask(noise, rule, resolve(threat, model, noise)))
             for name in ("label", "radius", "log_failure"):
                 assert np.array_equal(getattr(expected, name), getattr(found, name), equal_nan=True), name
                 assert np.array_equal(getattr(expected, name), getattr(bounds, name), equal_nan=True), name
             assert (found.runner_up == 1 - found.label).all()
             assert np.array_equal(bounds.runner_up, found.runner_up)
-        labels = label_classes(model, rows, noise, find_rule(rule), ENGINE)
+        labels = label_classes(model, rows, ask(noise, rule))
         assert np.array_equal(labels, find_labels(plain, rows, noise, rule=rule))
 
 

@@ -18,7 +18,7 @@ from derand import (
     distribution,
 )
 from derand.certificates import attack, explain, fill_missing, find_labels, pack_terms, place_scores
-from derand.certificates.bounds.missing_values import compute_position
+from derand.certificates.bounds.missing import compute_position
 from derand.certificates.bounds.packing import MissingCell
 from derand.noise import NOISES
 from experiments.baselines.monte_carlo import certify_by_sampling

@@ -21,7 +21,7 @@ from derand import (
     certify_interval,
 )
 from derand.certificates import find_labels
-from derand.certificates.bounds import missing_changes as _missing
+from derand.certificates.bounds import missing as _missing
 from derand.model import Value
 from derand.noise import NOISES, Noise
 from tests import oracle

@@ -12,7 +12,7 @@ import pytest
 
 from derand import AdditiveEnsemble, Gaussian, StepFunction, WeightedVote, certify
 from derand.auditing._oriented import coarsen
-from derand.certificates.bounds.packing import choose_support, pack_terms, pose_problems
+from derand.certificates.bounds.packing import choose_support, pack_terms, pose_problem
 from derand.kernels import load_backend
 from derand.kernels.tails import numba_backend
 
@@ -60,7 +60,7 @@ def test_threads_share_one_plan(prepared: list[int]) -> None:
 def test_what_is_prepared_goes_with_the_model() -> None:
     """Nothing keeps a model alive, and a model that is gone leaves nothing behind."""
     model = make_member(np.random.default_rng(2))
-    problem = weakref.ref(pose_problems(model)[0].terms.scores.base or pose_problems(model)[0].terms.scores)
+    problem = weakref.ref(pose_problem(model).terms.scores.base or pose_problem(model).terms.scores)
     gone = weakref.ref(model)
     assert problem() is not None
     del model
@@ -80,8 +80,8 @@ def test_packed_arrays_are_read_only() -> None:
 def test_equal_models_do_not_share_a_plan_by_accident() -> None:
     """Models are told apart by identity: two of the same numbers have a problem each."""
     one, other = (make_member(np.random.default_rng(4)) for _ in range(2))
-    assert pose_problems(one)[0] is pose_problems(one)[0]
-    assert pose_problems(one)[0] is not pose_problems(other)[0]
+    assert pose_problem(one) is pose_problem(one)
+    assert pose_problem(one) is not pose_problem(other)
 
 
 def test_tables_of_periods_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -122,7 +122,7 @@ def test_sums_that_are_too_fine_for_a_law_get_levels_by_their_terms(n_terms: int
         for at in range(n_terms)
     ]
     assert choose_support(terms) == levels
-    problem = pose_problems(AdditiveEnsemble(terms, 0, n_terms))[0]
+    problem = pose_problem(AdditiveEnsemble(terms, 0, n_terms))
     assert 0.99 * levels < problem.distribution.largest <= levels + n_terms
     assert 0.3 * n_terms < problem.distribution.error / problem.distribution.step <= 0.5 * n_terms
     (contrast,) = AdditiveEnsemble(terms, 0, n_terms).contrasts()

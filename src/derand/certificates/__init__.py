@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from derand._core.later import import_later
 from derand.certificates.bounds.deduction import CONSTANT as DEDUCTION
 from derand.certificates.bounds.majority import vote_share
-from derand.certificates.bounds.missing_values import fill_missing
+from derand.certificates.bounds.missing import fill_missing
 from derand.certificates.bounds.packing import PackedTerms, Problem, pack_terms
 from derand.certificates.classification import (
     certify,
@@ -22,7 +22,7 @@ from derand.certificates.classification import (
 from derand.certificates.labels import expect_margins, find_labels, measure_margins, place_scores, weigh_votes
 from derand.certificates.ranking import rank_rows
 from derand.certificates.results.certificates import Certificates, Distribution
-from derand.certificates.rules.base import PROOFS, Bounds, Engine, Rule
+from derand.certificates.rules.base import PROOFS, Bounds, Query, Rule
 from derand.certificates.rules.registry import RULES, find_rule
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from derand.certificates.search.attacks import attack
     from derand.certificates.search.explanation import Change, Explanation, explain
     from derand.certificates.search.interval_attacks import attack_interval
-    from derand.certificates.search.shrinking import Verifier, refine_change, round_flip
+    from derand.certificates.search.witness import Verifier, refine_change, round_flip
 
 # what a certificate does not need
 _HOMES = {
@@ -49,7 +49,7 @@ _HOMES = {
     "IntervalAttacks": "results.interval_attacks",
     "Intervals": "results.intervals",
     "ToleranceRadii": "results.intervals",
-    "Verifier": "search.shrinking",
+    "Verifier": "search.witness",
     "UnsoundError": "results.attacks",
     "attack": "search.attacks",
     "attack_interval": "search.interval_attacks",
@@ -59,8 +59,8 @@ _HOMES = {
     "certify_radius_checked": "regression",
     "explain": "search.explanation",
     "find_answers": "regression",
-    "refine_change": "search.shrinking",
-    "round_flip": "search.shrinking",
+    "refine_change": "search.witness",
+    "round_flip": "search.witness",
 }
 __getattr__ = import_later(__name__, _HOMES)
 
@@ -73,12 +73,12 @@ __all__ = [
     "Certificates",
     "Change",
     "Distribution",
-    "Engine",
     "Explanation",
     "IntervalAttacks",
     "Intervals",
     "PackedTerms",
     "Problem",
+    "Query",
     "Rule",
     "ToleranceRadii",
     "UnsoundError",

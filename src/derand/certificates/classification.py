@@ -16,14 +16,15 @@ from numpy.typing import ArrayLike, NDArray
 from derand._core.finite import cast_exactly, refuse_masked, require_finite, require_unchanged
 from derand._core.threads import count_threads, share_out
 from derand._core.units import require_numbered
-from derand.certificates.bounds.missing_values import fill_missing
-from derand.certificates.bounds.packing import MAX_SUPPORT, pack_terms, pose_problems
-from derand.certificates.kinds import Linear, Majority, OneSum, Pairwise, kind_of
+from derand.certificates.bounds.missing import fill_missing
+from derand.certificates.bounds.packing import MAX_SUPPORT, pack_terms, pose_problem
+from derand.certificates.bounds.worst_case import NORMS
+from derand.certificates.kinds import Kind, Linear, Majority, OneSum, Pairwise, kind_of
 from derand.certificates.results.certificates import Certificates, Distribution
-from derand.certificates.rules.base import Bounds, Engine, Rule, make_engine
-from derand.certificates.rules.registry import find_rule
-from derand.certificates.search.shrinking import Verifier, shrink_witnesses
-from derand.certificates.search.witness import search_witnesses
+from derand.certificates.rules.base import Bounds, Query, make_query
+from derand.certificates.rules.registry import RULES, find_rule
+from derand.certificates.search.feasible_set import Target
+from derand.certificates.search.witness import Verifier, search_witnesses, shrink_witnesses
 from derand.kernels import DEFAULT_BACKEND, NotFiniteError, as_device
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, as_noise, as_noise_or_none, exp_upward
@@ -189,38 +190,36 @@ def certify_perturbed(
     must_look: bool = False,
 ) -> list[Certificates]:
     """`certify_checked` for a threat that was resolved already."""
-    found = find_rule(rule)
-    engine = make_engine(model, rows.shape[0], n_jobs, backend=backend, proof=proof)
-    if must_look and _looks_on_device(model, found, noise, perturbation, engine, rows):
-        engine = replace(engine, must_look=True)
-    elif must_look:
-        require_finite(rows, *model.number_columns, engine.n_threads)
+    query = make_query(
+        model, rows.shape[0], noise, find_rule(rule), perturbation, n_jobs=n_jobs, backend=backend, proof=proof
+    )
     kind = kind_of(model)
+    if must_look and _looks_on_device(kind, rows, query):
+        query = replace(query, must_look=True)
+    elif must_look:
+        require_finite(rows, *model.number_columns, query.n_threads)
     try:
-        every = kind.bound(rows, noise, found, perturbation, engine)
+        every = kind.bound(rows, query)
     except NotFiniteError:
-        require_finite(rows, *model.number_columns, engine.n_threads)
-        every = kind.bound(rows, noise, found, perturbation, replace(engine, must_look=False))
+        require_finite(rows, *model.number_columns, query.n_threads)
+        every = kind.bound(rows, replace(query, must_look=False))
     results = []
     for k, bounds in enumerate(every):
-        named = _name_bounds(bounds, perturbation.threats[k], rule, noise, model.n_classes, engine.n_threads)
+        named = _name_bounds(bounds, perturbation.threats[k], rule, noise, model.n_classes, query.n_threads)
         asked = replace(perturbation, threats=perturbation.threats[k : k + 1], budgets=perturbation.budgets[k : k + 1])
         results.append(named if asked.norm is not None else _add_witnesses(named, model, rows, asked))
     return results
 
 
-def _looks_on_device(
-    model: Model, rule: Rule, noise: Noise | None, perturbation: Perturbation, engine: Engine, rows: NDArray[Any]
-) -> bool:
+def _looks_on_device(kind: Kind, rows: NDArray[Any], query: Query) -> bool:
     """Whether a device finds NaN and infinity, wherever they may not be, while it computes."""
-    if as_device(engine.kernels) is None or rows.dtype != np.float64:
+    if as_device(query.kernels) is None or rows.dtype != np.float64:
         return False
-    if len(perturbation.budgets) != 1 or perturbation.has_box:
+    if len(query.perturbation.budgets) != 1 or query.perturbation.has_box:
         return False
-    if not isinstance(kind_of(model), OneSum) or model.categorical_features or model.missing_features:
+    if not isinstance(kind, OneSum) or kind.model.categorical_features or kind.model.missing_features:
         return False
-    (problem,) = pose_problems(model.members[0])
-    return rule.looks_on_device(problem, noise, perturbation, engine)
+    return query.rule.looks_on_device(pose_problem(kind.ensemble), query)
 
 
 def _add_witnesses(
@@ -231,10 +230,10 @@ def _add_witnesses(
     at = np.flatnonzero(certificates.radius == 0)
     if at.size:
         own, labels = witness[at], certificates.label[at]
-        noise, rule = certificates.noise, certificates.rule
-        flips[at], witness[at] = search_witnesses(model, own, noise, rule, perturbation, labels)
+        target = model, certificates.noise, certificates.rule, perturbation
+        flips[at], witness[at] = search_witnesses(Target(*target), own, labels)
         found = flips[at]
-        verifier = Verifier(model, noise, rule, perturbation, own[found], labels[found], with_error=True)
+        verifier = Verifier(*target, own[found], labels[found], with_error=True)
         witness[at[found]] = shrink_witnesses(verifier, witness[at[found]])
     return replace(certificates, flips=flips, witness=witness)
 
@@ -244,8 +243,12 @@ def check_request(rule: str, proof: str, noise: Noise | None, threats: Sequence[
     found = find_rule(rule)
     if proof not in ("best", "paper"):
         raise ValueError(f"`proof` must be 'best' or 'paper', got {proof!r}.")
+    found.check(noise, proof)
     for one in threats:
-        found.check(noise, one.find_norm(noise), proof)
+        norm = one.find_norm(noise)
+        if norm not in NORMS:
+            known = ", ".join(map(str, NORMS))
+            raise ValueError(f"`norm` of Threat must be one of {known} for the rule {rule!r}, got {norm!r}.")
 
 
 def resolve_rows(
@@ -338,7 +341,8 @@ def distribution(
     n_levels = packed.largest * stride + 1 + int(spread.max(initial=0)) // step
     if rows.shape[0] * n_levels > 2**28:
         raise ValueError(f"The laws of {rows.shape[0]} rows take {n_levels} levels each: pass fewer rows at a time.")
-    kernels = make_engine(model, rows.shape[0], 1, backend=DEFAULT_BACKEND if backend is None else backend).kernels
+    query = make_query(model, rows.shape[0], noise, RULES["vote"], n_jobs=1, backend=backend or DEFAULT_BACKEND)
+    kernels = query.kernels
     pmfs = kernels.pmfs(kernels.prepare(packed.starts, packed.scores, invert=False), packed.table(rows, noise))
     pmf = np.zeros((rows.shape[0], n_levels))
     for row, start in enumerate(spread // step):

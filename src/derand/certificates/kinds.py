@@ -1,7 +1,7 @@
 """Kinds of models: how the labels of each kind are found and what is proven about them.
 
-Owns the one place where the kind of a model is asked for. A new kind is one more class here, in KINDS, and a row of
-NEAREST_FLIPS (`search/attacks.py`). Must not know how rules and bounds compute what they say.
+Owns the one place where the kind of a model is asked for. A new kind is one more class here, a line of `kind_of`, and a
+row of NEAREST_FLIPS (`search/attacks.py`). Must not know how rules and bounds compute what they say.
 """
 
 from __future__ import annotations
@@ -13,19 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray, IntArray
-from derand.certificates.bounds.class_scores import expect_classes
 from derand.certificates.bounds.linear import bound_linear, label_linear, weigh_linear
 from derand.certificates.bounds.majority import combine_members, decide_votes, vote_share
-from derand.certificates.bounds.missing_values import bound_apart
-from derand.certificates.bounds.packing import pose_problems, pose_sum
-from derand.certificates.bounds.pairwise import bound_classes, label_classes, weigh_classes
-from derand.certificates.rules.base import Bounds, Engine, Rule, Score, make_engine
+from derand.certificates.bounds.packing import pose_problem, pose_sum
+from derand.certificates.bounds.pairwise import bound_classes, expect_classes, label_classes, weigh_classes
+from derand.certificates.rules.base import Bounds, Query, Score, make_query
 from derand.certificates.rules.linear import LinearScore
-from derand.certificates.rules.mean import block_rows, expect_scores, sketch_scores
+from derand.certificates.rules.mean import expect_scores, sketch_scores
 from derand.certificates.rules.registry import RULES
 from derand.model import AdditiveEnsemble, Model
 from derand.noise import Noise
-from derand.perturbation import Perturbation
 
 
 class Kind(ABC):
@@ -40,24 +37,15 @@ class Kind(ABC):
         """The ensemble with an output per class, which of two classes is not their difference."""
         return cast(AdditiveEnsemble, self.model)
 
-    @staticmethod
     @abstractmethod
-    def matches(model: Model) -> bool:
-        """Whether a model is of this kind, and of none before it in KINDS."""
-
-    @abstractmethod
-    def label(self, rows: NDArray[Any], noise: Noise | None, rule: Rule, engine: Engine) -> IntArray:
+    def label(self, rows: NDArray[Any], query: Query) -> IntArray:
         """The label of each row: 0, 1, ..."""
 
     @abstractmethod
-    def bound(
-        self, rows: NDArray[Any], noise: Noise | None, rule: Rule, perturbation: Perturbation, engine: Engine
-    ) -> list[Bounds]:
+    def bound(self, rows: NDArray[Any], query: Query) -> list[Bounds]:
         """What is proven about each row, for each budget of categorical changes."""
 
-    def score(
-        self, noise: Noise | None, rule: Rule, perturbation: Perturbation | None, engine: Engine, n_rows: int
-    ) -> Score:
+    def score(self, query: Query, n_rows: int) -> Score:
         """The scores of a regression model, and what is proven about them."""
         raise TypeError(f"{type(self).__name__} does not predict a number.")
 
@@ -77,7 +65,7 @@ class Kind(ABC):
         """Expected score of each of several classes in grid units, (n_rows, n_classes)."""
         return expect_classes(self.outputs, rows, self.effective_noise(noise))
 
-    def weigh(self, rows: FloatArray, noise: Noise, engine: Engine) -> FloatArray:
+    def weigh(self, rows: FloatArray, query: Query) -> FloatArray:
         """Logarithm of the odds of each of several classes against its strongest rival, (n_rows, n_classes)."""
         raise TypeError(f"{type(self).__name__} has no odds.")
 
@@ -87,64 +75,47 @@ class Majority(Kind):
 
     def __init__(self, model: Model) -> None:
         super().__init__(model)
-        assert model.weights is not None  # see `matches`
+        assert model.weights is not None  # see `kind_of`
         self._weights, self._members = model.weights, [kind_of(member) for member in model.members]
 
-    @staticmethod
-    def matches(model: Model) -> bool:
-        """Members have weights."""
-        return model.weights is not None
-
-    def label(self, rows: NDArray[Any], noise: Noise | None, rule: Rule, engine: Engine) -> IntArray:
+    def label(self, rows: NDArray[Any], query: Query) -> IntArray:
         """The label that outweighs the other one."""
-        return decide_votes(self._label_members(rows, noise, rule, engine), self._weights)
+        return decide_votes(self._label_members(rows, query), self._weights)
 
-    def bound(
-        self, rows: NDArray[Any], noise: Noise | None, rule: Rule, perturbation: Perturbation, engine: Engine
-    ) -> list[Bounds]:
+    def bound(self, rows: NDArray[Any], query: Query) -> list[Bounds]:
         """What follows from the bounds of all members."""
-        parts = [member.bound(rows, noise, rule, perturbation, engine) for member in self._members]
+        parts = [member.bound(rows, query) for member in self._members]
         return [combine_members(bounds, self._weights) for bounds in zip(*parts, strict=True)]
 
-    def share_votes(self, rows: NDArray[Any], noise: Noise | None, rule: Rule, engine: Engine) -> FloatArray:
+    def share_votes(self, rows: NDArray[Any], query: Query) -> FloatArray:
         """The weight of the members that vote for class 1, as a share."""
-        votes = self._label_members(rows, noise, rule, engine) ^ (self._weights < 0)[:, None]
+        votes = self._label_members(rows, query) ^ (self._weights < 0)[:, None]
         return vote_share(votes, np.abs(self._weights))
 
     def relate_to_range(self, rows: FloatArray, noise: Noise | None, is_one: NDArray[Any]) -> FloatArray:
         """The share of the weight that votes for class 1."""
-        engine = make_engine(self.model, rows.shape[0], None)
-        return 2 * self.share_votes(rows, noise, RULES["mean"], engine) - 1
+        return 2 * self.share_votes(rows, make_query(self.model, rows.shape[0], noise, RULES["mean"])) - 1
 
-    def _label_members(self, rows: NDArray[Any], noise: Noise | None, rule: Rule, engine: Engine) -> IntArray:
-        return np.stack([member.label(rows, noise, rule, engine) for member in self._members])
+    def _label_members(self, rows: NDArray[Any], query: Query) -> IntArray:
+        return np.stack([member.label(rows, query) for member in self._members])
 
 
 class Linear(Kind):
     """A linear model of any number of classes, or a linear regression: noise changes neither labels nor scores."""
 
-    @staticmethod
-    def matches(model: Model) -> bool:
-        """Numbers are multiplied by slopes."""
-        return model.is_linear
-
-    def label(self, rows: NDArray[Any], noise: Noise | None, rule: Rule, engine: Engine) -> IntArray:
+    def label(self, rows: NDArray[Any], query: Query) -> IntArray:
         """The label by the exact sum of products."""
         return label_linear(self.ensemble, rows)
 
-    def bound(
-        self, rows: NDArray[Any], noise: Noise | None, rule: Rule, perturbation: Perturbation, engine: Engine
-    ) -> list[Bounds]:
+    def bound(self, rows: NDArray[Any], query: Query) -> list[Bounds]:
         """The margin divided by the dual norm of the slopes, within limits."""
-        return bound_linear(self.ensemble, rows, noise, rule, perturbation, engine.proof)
+        return bound_linear(self.ensemble, rows, query)
 
-    def score(
-        self, noise: Noise | None, rule: Rule, perturbation: Perturbation | None, engine: Engine, n_rows: int
-    ) -> Score:
+    def score(self, query: Query, n_rows: int) -> Score:
         """The sum of products."""
-        if engine.proof == "paper":
+        if query.proof == "paper":
             raise ValueError("`proof` must be 'best' for numbers of a linear model, which have no law of scores.")
-        return LinearScore(self.ensemble, perturbation, block_rows(n_rows, engine))
+        return LinearScore(self.ensemble, query, n_rows)
 
     def effective_noise(self, noise: Noise | None) -> Noise | None:
         """Symmetric noise leaves the sign of a linear score alone, in most copies and on average."""
@@ -160,85 +131,69 @@ class Linear(Kind):
         margin = self.subtract_threshold(rows, noise) / self.ensemble.levels
         return np.asarray(margin / (1 + np.abs(margin)))
 
-    def weigh(self, rows: FloatArray, noise: Noise, engine: Engine) -> FloatArray:
+    def weigh(self, rows: FloatArray, query: Query) -> FloatArray:
         """By the distribution of the score difference, or a bound of it."""
-        return weigh_linear(self.outputs, rows, noise)
+        assert query.noise is not None  # a vote has one
+        return weigh_linear(self.outputs, rows, query.noise)
 
 
 class Pairwise(Kind):
     """A sum per class, of three classes or more: each row's class is compared with its rivals, two by two."""
 
-    @staticmethod
-    def matches(model: Model) -> bool:
-        """More than two classes."""
-        return model.n_classes > 2
-
-    def label(self, rows: NDArray[Any], noise: Noise | None, rule: Rule, engine: Engine) -> IntArray:
+    def label(self, rows: NDArray[Any], query: Query) -> IntArray:
         """The class that wins all of its comparisons, or the one that is beaten least."""
-        return label_classes(self.ensemble, rows, noise, rule, engine)
+        return label_classes(self.ensemble, rows, query)
 
-    def bound(
-        self, rows: NDArray[Any], noise: Noise | None, rule: Rule, perturbation: Perturbation, engine: Engine
-    ) -> list[Bounds]:
+    def bound(self, rows: NDArray[Any], query: Query) -> list[Bounds]:
         """The worst comparison of each row."""
-        return bound_classes(self.ensemble, rows, noise, rule, perturbation, engine)
+        return bound_classes(self.ensemble, rows, query)
 
     def relate_to_range(self, rows: FloatArray, noise: Noise | None, is_one: NDArray[Any]) -> FloatArray:
         """Several classes have no one score."""
         raise ValueError("Scores can be related to their range for two classes only.")
 
-    def weigh(self, rows: FloatArray, noise: Noise, engine: Engine) -> FloatArray:
+    def weigh(self, rows: FloatArray, query: Query) -> FloatArray:
         """By the distribution of each score difference."""
-        return weigh_classes(self.outputs, rows, noise, RULES["vote"], engine)
+        return weigh_classes(self.outputs, rows, query)
 
 
 class OneSum(Kind):
     """One sum of step functions, grids and tables: two classes, or a number."""
 
-    @staticmethod
-    def matches(model: Model) -> bool:
-        """All that are left."""
-        return True
-
-    def label(self, rows: NDArray[Any], noise: Noise | None, rule: Rule, engine: Engine) -> IntArray:
+    def label(self, rows: NDArray[Any], query: Query) -> IntArray:
         """Whether the smoothed score is above the threshold."""
-        (problem,) = pose_problems(self.ensemble)
-        return rule.label(problem, rows, noise, engine)
+        return query.rule.label(pose_problem(self.ensemble), rows, query)
 
-    def bound(
-        self, rows: NDArray[Any], noise: Noise | None, rule: Rule, perturbation: Perturbation, engine: Engine
-    ) -> list[Bounds]:
-        """What the rule proves; rows with missing values apart from the others."""
-        (problem,) = pose_problems(self.ensemble)
-        return bound_apart(problem.terms, rows, lambda part: rule.bound(problem, part, noise, perturbation, engine))
+    def bound(self, rows: NDArray[Any], query: Query) -> list[Bounds]:
+        """What the rule proves."""
+        return query.rule.bound(pose_problem(self.ensemble), rows, query)
 
-    def score(
-        self, noise: Noise | None, rule: Rule, perturbation: Perturbation | None, engine: Engine, n_rows: int
-    ) -> Score:
+    def score(self, query: Query, n_rows: int) -> Score:
         """The smoothed score."""
-        return rule.smooth(pose_sum(self.ensemble), noise, perturbation, engine, n_rows)
+        return query.rule.smooth(pose_sum(self.ensemble), query, n_rows)
 
     def subtract_threshold(self, rows: FloatArray, noise: Noise | None) -> FloatArray:
         """By the curves of the terms: off by some 1e-4 of a term's range under noise."""
-        (problem,) = pose_problems(self.ensemble)
+        problem = pose_problem(self.ensemble)
         score = sketch_scores(problem.terms, rows, noise) + problem.terms.fixed_scores(rows)
         return np.asarray(score - problem.threshold)
 
     def relate_to_range(self, rows: FloatArray, noise: Noise | None, is_one: NDArray[Any]) -> FloatArray:
         """The share of the way from the threshold to the largest score, or the least."""
-        (problem,) = pose_problems(self.ensemble)
+        problem = pose_problem(self.ensemble)
         score = expect_scores(problem.terms, rows, noise) + problem.terms.fixed_scores(rows)
         lowest, highest = (sum(one.score_range()[end] for one in self.ensemble.terms) for end in (0, 1))
         above, below = max(highest - problem.threshold, 1), max(problem.threshold - lowest, 1)
         return np.asarray((score - problem.threshold) / np.where(is_one, above, below))
 
 
-KINDS: tuple[type[Kind], ...] = (Majority, Linear, Pairwise, OneSum)
-
-
 def kind_of(model: Model) -> Kind:
-    """A model as the first kind that matches it."""
-    return next(kind(model) for kind in KINDS if kind.matches(model))
+    """A model as one of its kind."""
+    if model.weights is not None:
+        return Majority(model)
+    if model.is_linear:
+        return Linear(model)
+    return Pairwise(model) if model.n_classes > 2 else OneSum(model)
 
 
 def stands_for_another(model: AdditiveEnsemble) -> bool:

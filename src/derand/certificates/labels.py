@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.certificates.kinds import kind_of
-from derand.certificates.rules.base import make_engine
-from derand.certificates.rules.registry import find_rule
+from derand.certificates.rules.base import make_query
+from derand.certificates.rules.registry import RULES, find_rule
 from derand.model import AdditiveEnsemble, Model
 from derand.noise import Noise
 
@@ -19,7 +19,7 @@ def find_labels(
     model: Model, rows: NDArray[Any], noise: Noise | None, *, rule: str = "vote", n_jobs: int | None = None
 ) -> IntArray:
     """Label of each row by a rule, 0, 1, ..., that of `certify`, for rows that were checked already."""
-    return kind_of(model).label(rows, noise, find_rule(rule), make_engine(model, rows.shape[0], n_jobs))
+    return kind_of(model).label(rows, make_query(model, rows.shape[0], noise, find_rule(rule), n_jobs=n_jobs))
 
 
 def measure_margins(model: AdditiveEnsemble, rows: FloatArray, noise: Noise | None) -> FloatArray:
@@ -45,7 +45,7 @@ def weigh_votes(model: AdditiveEnsemble, rows: FloatArray, noise: Noise, n_jobs:
 
     The label has the largest.
     """
-    return kind_of(model).weigh(rows, noise, make_engine(model, rows.shape[0], n_jobs))
+    return kind_of(model).weigh(rows, make_query(model, rows.shape[0], noise, RULES["vote"], n_jobs=n_jobs))
 
 
 def place_scores(model: Model, rows: FloatArray, noise: Noise | None) -> FloatArray:

@@ -9,7 +9,7 @@ from derand.certificates.classification import certify_checked
 from derand.certificates.kinds import Majority, kind_of
 from derand.certificates.labels import measure_margins, place_scores
 from derand.certificates.results.certificates import Certificates
-from derand.certificates.rules.base import make_engine
+from derand.certificates.rules.base import make_query
 from derand.certificates.rules.registry import find_rule
 from derand.model import Model
 from derand.threat import Threat
@@ -34,9 +34,7 @@ def rank_rows(
             else measure_margins(kind.ensemble, rows, noise)
         )
     if isinstance(kind, Majority):
-        return kind.share_votes(rows, noise, find_rule(rule), make_engine(model, rows.shape[0], n_jobs))
-    if rule == "mean":
-        return measure_margins(kind.ensemble, rows, noise)
+        return kind.share_votes(rows, make_query(model, rows.shape[0], noise, find_rule(rule), n_jobs=n_jobs))
     assert noise is not None  # a vote has one
     is_one, log_failure = certificates.label == certificates.classes[1], certificates.log_failure
     if threat.l0 or threat.missing_budget:  # that is the mass after a change: find that of the row as it is

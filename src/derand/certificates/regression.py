@@ -17,7 +17,7 @@ from derand._core.arrays import FloatArray
 from derand.certificates.classification import check_request, read_rows, resolve_rows
 from derand.certificates.kinds import kind_of, stands_for_another
 from derand.certificates.results.intervals import Intervals, ToleranceRadii
-from derand.certificates.rules.base import Score, make_engine, run_blockwise
+from derand.certificates.rules.base import Score, make_query
 from derand.certificates.rules.registry import find_rule
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, as_noise_or_none
@@ -220,13 +220,13 @@ class _Scores:
         n_jobs: int | None,
     ) -> None:
         self._model, self._rows = model, rows
-        self._engine = make_engine(model, rows.shape[0], n_jobs, proof=proof)
-        self._score = kind_of(model).score(noise, find_rule(rule), perturbation, self._engine, rows.shape[0])
+        self._query = make_query(model, rows.shape[0], noise, find_rule(rule), perturbation, n_jobs=n_jobs, proof=proof)
+        self._score = kind_of(model).score(self._query, rows.shape[0])
 
     def run(self, ask: Callable[[Score, FloatArray], tuple[NDArray[Any], ...]]) -> list[NDArray[Any]]:
         """What is said of each block, put together."""
         score = self._score
-        return run_blockwise(self._engine, self._rows, score.block_rows, lambda block: ask(score, block))
+        return self._query.run(self._rows, score.block_rows, lambda block: ask(score, block))
 
     def as_values(self, scores: NDArray[Any]) -> FloatArray:
         """Scores as predictions. For whole scores each step keeps their order, so that ends stay outside."""

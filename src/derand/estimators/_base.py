@@ -162,16 +162,12 @@ class CertifiedEstimator(BaseEstimator, ABC):
 
     def _ask_threats(self, l0: int | Sequence[int] | None, unseen: bool | None, threat: Threat | None) -> list[Threat]:
         """The threats that are asked for; what is not said is as in `default_threat`."""
-        asked, own = as_threats(l0, unseen, threat), self.default_threat
-        if threat is not None:
-            return asked
+        if threat is not None or (l0 is None and unseen is None):
+            return as_threats(l0, unseen, self.default_threat if threat is None else threat)
+        own = self.default_threat
         return [
-            replace(
-                own,
-                l0=own.l0 if l0 is None else one.l0,
-                unseen=own.unseen if unseen is None else one.unseen,
-            )
-            for one in asked
+            replace(own, l0=own.l0 if l0 is None else one.l0, unseen=own.unseen if unseen is None else one.unseen)
+            for one in as_threats(l0, unseen, None)
         ]
 
     def decode_rows(self, rows: FloatArray, like: Any = None) -> Any:

@@ -60,12 +60,12 @@ class OrientedTerm:
 
 
 def orient_terms(terms: PackedTerms, label: int, cap: float = math.inf) -> list[OrientedTerm]:
-    """The terms of a sum as functions that must stay high for the label to hold, cut off above a cap.
+    """The terms of a sum of one column as functions that must stay high for the label to hold, cut off above a cap.
 
     For class 0 those are ranges less scores. Cutting off lowers a function, which proves no more than before.
     """
     oriented_terms = []
-    for i in range(terms.n_terms):
+    for i in range(terms.n_plain):
         scores = terms.scores[terms.starts[i] : terms.starts[i + 1]].astype(np.float64)
         first = terms.starts[i] - i
         edges = terms.edges[first : first + scores.size - 1]

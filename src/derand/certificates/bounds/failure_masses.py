@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand._core.threads import share_out
-from derand.certificates.bounds.missing_values import Filled, compute_ends
+from derand.certificates.bounds.missing import Filled, compute_ends
 from derand.certificates.bounds.packing import PackedTerms
 from derand.kernels import LAW, Backend, Failures, as_device, rounding_bound
 from derand.noise import Noise

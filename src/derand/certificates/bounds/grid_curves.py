@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from derand._core.arrays import EPSILON, TINY, FloatArray, IntArray
-from derand.certificates.bounds.curves import FAR, LARGEST, place_knots
+from derand._core.arrays import EPSILON, TINY, FloatArray
+from derand.certificates.bounds.curves import FAR, LARGEST, orient_terms, place_knots
 from derand.certificates.bounds.packing import PackedTerms
 from derand.kernels.worst_case.grids import Grids
 from derand.kernels.worst_case.jump_search import Jumps
@@ -52,29 +52,21 @@ class Block:
 
 def orient_blocks(terms: PackedTerms, label: int, cap: float = math.inf) -> list[Block]:
     """All terms of a sum as functions that must stay high for the label to hold, cut off above a cap."""
-    blocks = []
-    for i in range(terms.n_plain):
-        scores = terms.scores[terms.starts[i] : terms.starts[i + 1]]
-        first = terms.starts[i] - i
-        edges = terms.edges[first : first + scores.size - 1]
-        feature = int(terms.edge_features[first])
-        blocks.append(Block((feature,), (edges,), (scores.size,), _orient(scores, label, cap)))
+    blocks = [
+        Block((one.feature,), (one.edges,), (one.scores.size,), one.scores) for one in orient_terms(terms, label, cap)
+    ]
     for grid in terms.grids:
         told = [k for k, size in enumerate(grid.shape) if size > 1]  # along other axes nothing changes
+        scores = grid.scores.astype(np.float64)
         blocks.append(
             Block(
                 tuple(grid.features[k] for k in told),
                 tuple(grid.edges[k] for k in told),
                 tuple(grid.shape[k] for k in told),
-                _orient(grid.scores, label, cap),
+                np.minimum(scores if label else scores.max() - scores, cap),
             )
         )
     return blocks
-
-
-def _orient(scores: IntArray, label: int, cap: float) -> FloatArray:
-    oriented = scores.astype(np.float64)
-    return np.minimum(oriented if label else oriented.max() - oriented, cap)
 
 
 def trace_grids(blocks: list[Block], noise: Noise, units: FloatArray, *, with_all_knots: bool = True) -> Grids:

@@ -17,11 +17,10 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import EPSILON, FloatArray, IntArray
 from derand.certificates.bounds.linear_duality import bound_decreases, bound_distances
-from derand.certificates.bounds.missing_values import merge_bounds
 from derand.certificates.bounds.packing import PackedTerms, pack_terms
 from derand.certificates.bounds.pairwise import LARGEST_ODDS
 from derand.certificates.bounds.worst_case import compute_box
-from derand.certificates.rules.base import EXACT, NO_PROOF, PAPER, Bounds, Rule
+from derand.certificates.rules.base import EXACT, NO_PROOF, PAPER, Bounds, Query
 from derand.certificates.rules.vote import carry_over
 from derand.kernels.norms import SMALLEST
 from derand.model import AdditiveEnsemble
@@ -152,14 +151,7 @@ def build_linear_sum(model: AdditiveEnsemble, low: int = 0, high: int = 1) -> Li
     return LinearSum.of(comparison, comparison.threshold)
 
 
-def bound_linear(
-    model: AdditiveEnsemble,
-    rows: NDArray[Any],
-    noise: Noise | None,
-    rule: Rule,
-    perturbation: Perturbation,
-    proof: str,
-) -> list[Bounds]:
+def bound_linear(model: AdditiveEnsemble, rows: NDArray[Any], query: Query) -> list[Bounds]:
     """What is proven about rows of a linear model, for each of several budgets of categorical changes.
 
     A rule that counts noisy copies has a failure mass; labels and radii are the same. The proof "paper" is what the
@@ -168,24 +160,16 @@ def bound_linear(
     pairs = {pair: build_linear_sum(model, *pair) for pair in model.pairs}
     size = max(1, _BLOCK_NUMBERS // max(model.n_features, 1))
     blocks = [np.arange(rows.shape[0])[start : start + size] for start in range(0, max(rows.shape[0], 1), size)]
-    parts = [
-        _bound_block(model, pairs, np.asarray(rows[at], dtype=np.float64), noise, rule, perturbation, proof)
-        for at in blocks
-    ]
-    return [merge_bounds(blocks, one) for one in zip(*parts, strict=True)]
+    parts = [_bound_block(model, pairs, np.asarray(rows[at], dtype=np.float64), query) for at in blocks]
+    return [Bounds.merge(blocks, one) for one in zip(*parts, strict=True)]
 
 
 def _bound_block(
-    model: AdditiveEnsemble,
-    pairs: dict[tuple[int, int], LinearSum],
-    rows: FloatArray,
-    noise: Noise | None,
-    rule: Rule,
-    perturbation: Perturbation,
-    proof: str,
+    model: AdditiveEnsemble, pairs: dict[tuple[int, int], LinearSum], rows: FloatArray, query: Query
 ) -> list[Bounds]:
     """The same for rows of which all moves fit into memory at once."""
-    labels, own = label_linear(model, rows), noise if rule.counts_copies else None
+    rule, perturbation, proof = query.rule, query.perturbation, query.proof
+    labels, own = label_linear(model, rows), query.noise if rule.counts_copies else None
     n_budgets = len(perturbation.budgets)
     shape = (n_budgets, rows.shape[0], model.n_classes)
     radius, log_failure = np.full(shape, np.inf), np.full(shape, -np.inf)

@@ -158,7 +158,7 @@ class PackedTerms:
     def fixed_scores(self, rows: FloatArray) -> IntArray:
         """What the terms that noise leaves alone add to the sum, (n_rows,).
 
-        A missing number counts as one in the last cell of its term (`missing_values`): its own score less that cell's.
+        A missing number counts as one in the last cell of its term (`missing`): its own score less that cell's.
         """
         total = np.zeros(rows.shape[0], dtype=np.int64)
         for term in self.fixed:
@@ -300,8 +300,6 @@ class Problem:
         that much higher and lower.
     n_features : int
         Columns of the rows.
-    numerical_features : tuple of int
-        Those that noise acts on.
     """
 
     terms: PackedTerms
@@ -309,45 +307,39 @@ class Problem:
     threshold: int
     widening: int
     n_features: int
-    numerical_features: tuple[int, ...]
 
 
-def _pose_problem(contrast: Contrast, common: SharedEdges | None = None) -> Problem:
-    terms = pack_terms(contrast.terms, common=common)
-    return Problem(
-        terms,
-        pack_distribution(contrast.terms, terms),
-        contrast.threshold,
-        math.ceil(contrast.score_error),
-        contrast.n_features,
-        tuple(sorted({axis.feature for term in contrast.terms for axis in term.axes})),
-    )
-
-
-_problems: WeakKeyDictionary[AdditiveEnsemble, tuple[Problem, ...]] = WeakKeyDictionary()
+_problems: WeakKeyDictionary[AdditiveEnsemble, Problem] = WeakKeyDictionary()
 _sums: WeakKeyDictionary[AdditiveEnsemble, Problem] = WeakKeyDictionary()
 
 
-def pose_problems(model: AdditiveEnsemble, common: SharedEdges | None = None) -> tuple[Problem, ...]:
-    """The problem of each contrast of a model, made when first asked for and kept as long as the model lives.
+def pose_problem(model: AdditiveEnsemble, common: SharedEdges | None = None) -> Problem:
+    """The problem of a model of two classes, made when first asked for and kept as long as the model lives.
 
     Whoever makes a comparison says first what it has in common with others.
     """
     with _lock:
         known = _problems.get(model)
     if known is None:
-        known = tuple(_pose_problem(contrast, common) for contrast in model.contrasts())
+        (contrast,) = model.contrasts()
+        known = _pack_contrast(contrast, common)
         with _lock:
             known = _problems.setdefault(model, known)
     return known
 
 
 def pose_sum(model: AdditiveEnsemble) -> Problem:
-    """The sum of a model whose answer is a number, as a problem whose threshold is where the answer is 0; kept, too."""
+    """The sum of a regression model, as a problem whose threshold is where the prediction is 0; kept, too."""
     with _lock:
         known = _sums.get(model)
     if known is None:
-        known = _pose_problem(model.as_sum())
+        known = _pack_contrast(model.as_sum())
         with _lock:
             known = _sums.setdefault(model, known)
     return known
+
+
+def _pack_contrast(contrast: Contrast, common: SharedEdges | None = None) -> Problem:
+    terms = pack_terms(contrast.terms, common=common)
+    distribution, widening = pack_distribution(contrast.terms, terms), math.ceil(contrast.score_error)
+    return Problem(terms, distribution, contrast.threshold, widening, contrast.n_features)

@@ -19,12 +19,10 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand._core.threads import run_blocks
-from derand.certificates.bounds.class_scores import expect_classes
-from derand.certificates.bounds.missing_values import bound_apart, merge_bounds
-from derand.certificates.bounds.packing import pose_problems
+from derand.certificates.bounds.packing import pose_problem
 from derand.certificates.bounds.shared_edges import SharedEdges
-from derand.certificates.rules.base import NO_PROOF, Bounds, Engine, Rule
-from derand.model import AdditiveEnsemble
+from derand.certificates.rules.base import NO_PROOF, Bounds, Query
+from derand.model import AdditiveEnsemble, Axis
 from derand.noise import Noise
 from derand.perturbation import Perturbation
 from derand.threat import Threat
@@ -36,6 +34,7 @@ Weigh = Callable[[AdditiveEnsemble, IntArray], FloatArray]
 LARGEST_ODDS = 1e6
 """What stands for infinite odds, so that all numbers are finite; others are at most some 750 per term."""
 
+_BLOCK_NUMBERS = 2**21
 _NEARLY = 1.2
 """Others whose preliminary radius is at most so many times the least one are asked about at the same time."""
 
@@ -63,10 +62,42 @@ def build_pair(model: AdditiveEnsemble, low: int, high: int) -> AdditiveEnsemble
         comparison = known.made.get((low, high))
     if comparison is None:
         comparison = model.duel(low, high)
-        pose_problems(comparison, known.common)
+        pose_problem(comparison, known.common)
         with _lock:
             comparison = known.made.setdefault((low, high), comparison)
     return comparison
+
+
+def expect_classes(model: AdditiveEnsemble, rows: NDArray[Any], noise: Noise | None) -> FloatArray:
+    """Expected score of each class, offsets included, in grid units: to nearest, nothing is proven by it.
+
+    The model has the decision Argmax. Without noise these are the scores themselves, (n_rows, n_classes).
+    """
+    total = np.tile(np.array(model.offsets, dtype=np.float64), (rows.shape[0], 1))
+    if noise is None:
+        return np.asarray(total + model.score(rows))
+    size = max(1, _BLOCK_NUMBERS // max(model.n_cells, 1))
+    for start in range(0, rows.shape[0], size):
+        part = slice(start, start + size)
+        _add_terms(model, np.asarray(rows[part], dtype=np.float64), noise, total[part])
+    return total
+
+
+def _add_terms(model: AdditiveEnsemble, rows: FloatArray, noise: Noise, total: FloatArray) -> None:
+    axes = [axis for term in model.terms for axis in term.axes]
+    probabilities = iter(_compute_probabilities(axes, rows, noise) if axes else ())
+    for term in sorted(model.terms, key=lambda one: bool(one.axes)):  # whole numbers first: nothing is rounded
+        total += term.expect(rows, [next(probabilities) for _ in term.axes])
+
+
+def _compute_probabilities(axes: Sequence[Axis], rows: FloatArray, noise: Noise) -> list[FloatArray]:
+    """Probabilities of the cells of each axis; any number stands for missing ones."""
+    counts = [axis.edges.size for axis in axes]
+    features = np.repeat(np.array([axis.feature for axis in axes], dtype=np.int64), counts)
+    numbers = np.repeat(np.arange(len(axes), dtype=np.int64), counts)
+    edges = np.concatenate([axis.edges for axis in axes])
+    table = noise.cell_table(np.where(np.isnan(rows), 0.0, rows)[:, features], edges, features, numbers, len(axes))
+    return np.split(table, np.cumsum([count + 1 for count in counts])[:-1], axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,35 +164,31 @@ class Tournament:
         return worst
 
 
-def label_classes(
-    model: AdditiveEnsemble, rows: NDArray[Any], noise: Noise | None, rule: Rule, engine: Engine
-) -> IntArray:
+def label_classes(model: AdditiveEnsemble, rows: NDArray[Any], query: Query) -> IntArray:
     """Label of each row of a model of several classes."""
-    tournament = Tournament(model, expect_classes(model, rows, noise), engine.n_threads)
-    alone = replace(engine, n_threads=1)
+    tournament = Tournament(model, expect_classes(model, rows, query.noise), query.n_threads)
+    alone = replace(query, n_threads=1)
 
     def compare(comparison: AdditiveEnsemble, at: IntArray, rivals: IntArray) -> IntArray:
-        (problem,) = pose_problems(comparison)
-        return rule.label(problem, rows[at], noise, alone)
+        return query.rule.label(pose_problem(comparison), rows[at], alone)
 
-    return _settle(tournament, tournament.search_winners(compare), rows, noise, rule, engine)
+    return _settle(tournament, tournament.search_winners(compare), rows, query)
 
 
-def weigh_classes(model: AdditiveEnsemble, rows: NDArray[Any], noise: Noise, rule: Rule, engine: Engine) -> FloatArray:
+def weigh_classes(model: AdditiveEnsemble, rows: NDArray[Any], query: Query) -> FloatArray:
     """Logarithm of the odds of each class in its worst comparison by a rule that counts copies, (n_rows, n_classes).
 
     The label has the largest: of a class that wins all of its comparisons they are above 0, of all others below.
     """
     tournament = Tournament(model, np.zeros((rows.shape[0], model.n_classes)))
-    return tournament.compute_worst_odds(_weigh_by_distribution(rows, noise, rule, engine), np.arange(rows.shape[0]))
+    return tournament.compute_worst_odds(_weigh_by_distribution(rows, query), np.arange(rows.shape[0]))
 
 
-def _weigh_by_distribution(rows: NDArray[Any], noise: Noise | None, rule: Rule, engine: Engine) -> Weigh:
-    first = replace(engine, proof="paper")
-
+def _weigh_by_distribution(rows: NDArray[Any], query: Query) -> Weigh:
     def weigh(comparison: AdditiveEnsemble, at: IntArray) -> FloatArray:
-        plain = Perturbation.of(Threat().resolve(noise), comparison.n_features, comparison.numerical_features)
-        (bounds,) = _bound_pair(comparison, rows[at], noise, rule, plain, first)
+        plain = Perturbation.of(Threat().resolve(query.noise), comparison.n_features, comparison.numerical_features)
+        by_mass = replace(query, perturbation=plain, proof="paper")
+        (bounds,) = query.rule.bound(pose_problem(comparison), rows[at], by_mass)
         with np.errstate(divide="ignore"):
             odds = np.log1p(-np.minimum(np.exp(bounds.log_failure), 0.5)) - bounds.log_failure
         odds = np.clip(odds, 0.0, LARGEST_ODDS)
@@ -170,38 +197,17 @@ def _weigh_by_distribution(rows: NDArray[Any], noise: Noise | None, rule: Rule, 
     return weigh
 
 
-def _settle(
-    tournament: Tournament,
-    winners: IntArray,
-    rows: NDArray[Any],
-    noise: Noise | None,
-    rule: Rule,
-    engine: Engine,
-) -> IntArray:
+def _settle(tournament: Tournament, winners: IntArray, rows: NDArray[Any], query: Query) -> IntArray:
     """The winners, and where there is none the class that is beaten least."""
     at = np.flatnonzero(winners < 0)
     if not at.size:
         return winners
     settled = winners.copy()
-    if rule.counts_copies:
-        settled[at] = tournament.compute_worst_odds(_weigh_by_distribution(rows, noise, rule, engine), at).argmax(
-            axis=1
-        )
+    if query.rule.counts_copies:
+        settled[at] = tournament.compute_worst_odds(_weigh_by_distribution(rows, query), at).argmax(axis=1)
     else:  # means are ordered: nobody wins only where rounding hides the order
         settled[at] = tournament.expected[at].argmax(axis=1)
     return settled
-
-
-def _bound_pair(
-    comparison: AdditiveEnsemble,
-    rows: NDArray[Any],
-    noise: Noise | None,
-    rule: Rule,
-    perturbation: Perturbation,
-    engine: Engine,
-) -> list[Bounds]:
-    (problem,) = pose_problems(comparison)
-    return bound_apart(problem.terms, rows, lambda part: rule.bound(problem, part, noise, perturbation, engine))
 
 
 class _Ledger:
@@ -276,58 +282,41 @@ class _Ledger:
         )
 
 
-def bound_classes(
-    model: AdditiveEnsemble,
-    rows: NDArray[Any],
-    noise: Noise | None,
-    rule: Rule,
-    perturbation: Perturbation,
-    engine: Engine,
-) -> list[Bounds]:
+def bound_classes(model: AdditiveEnsemble, rows: NDArray[Any], query: Query) -> list[Bounds]:
     """What a rule proves about rows of a model of several classes: the worst of their comparisons.
 
     First all duels are bounded in a draft, then by all proofs those that could decide: whose draft is not above what is
     known of the others. The result is that of all proofs of all duels. Rows that the same class leads go together,
     because its comparisons share tables, for which there is room.
     """
-    expected = expect_classes(model, rows, noise)
+    expected = expect_classes(model, rows, query.noise)
     leaders = expected.argmax(axis=1)
-    positions = [np.flatnonzero(leaders == leader) for leader in np.unique(leaders)] or [np.arange(0)]
-    parts = [
-        _bound_group(Tournament(model, expected[at], engine.n_threads), rows[at], noise, rule, perturbation, engine)
-        for at in positions
-    ]
-    return [merge_bounds(positions, part) for part in zip(*parts, strict=True)]
+    indices = [np.flatnonzero(leaders == leader) for leader in np.unique(leaders)] or [np.arange(0)]
+    parts = [_bound_group(Tournament(model, expected[at], query.n_threads), rows[at], query) for at in indices]
+    return [Bounds.merge(indices, part) for part in zip(*parts, strict=True)]
 
 
-def _bound_group(
-    tournament: Tournament,
-    rows: NDArray[Any],
-    noise: Noise | None,
-    rule: Rule,
-    perturbation: Perturbation,
-    engine: Engine,
-) -> list[Bounds]:
-    engine = replace(engine, n_threads=1)
-    ledger = _Ledger(len(perturbation.budgets), rows.shape[0], tournament.model.n_classes)
+def _bound_group(tournament: Tournament, rows: NDArray[Any], query: Query) -> list[Bounds]:
+    query, n_budgets = replace(query, n_threads=1), len(query.perturbation.budgets)
+    ledger = _Ledger(n_budgets, rows.shape[0], tournament.model.n_classes)
 
-    def compare_by(engine: Engine) -> Compare:
+    def compare_by(query: Query) -> Compare:
         def compare(comparison: AdditiveEnsemble, at: IntArray, rivals: IntArray) -> IntArray:
-            found = _bound_pair(comparison, rows[at], noise, rule, perturbation, engine)
+            found = query.rule.bound(pose_problem(comparison), rows[at], query)
             ledger.write(at, rivals, found)
             return found[0].label
 
         return compare
 
-    preliminary = compare_by(replace(engine, preliminary=True))
+    preliminary = compare_by(replace(query, preliminary=True))
     winners = tournament.search_winners(preliminary)
-    labels = _settle(tournament, winners, rows, noise, rule, engine)
+    labels = _settle(tournament, winners, rows, query)
     lost = np.flatnonzero(winners < 0)
     beats = tournament.meet(labels[lost], lost, preliminary)
     ledger.close(labels)
-    _improve(tournament, winners, ledger, compare_by(engine))
+    _improve(tournament, winners, ledger, compare_by(query))
     ledger.strike(lost, beats)
-    return [ledger.sum_up(k, labels) for k in range(len(perturbation.budgets))]
+    return [ledger.sum_up(k, labels) for k in range(n_budgets)]
 
 
 def _improve(tournament: Tournament, winners: IntArray, ledger: _Ledger, compare: Compare) -> None:

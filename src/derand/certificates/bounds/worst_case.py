@@ -352,43 +352,42 @@ def _build_stairs(oriented_terms: list[OrientedTerm], units: FloatArray) -> Stai
     )
 
 
-def get_smoothed_case(
-    terms: PackedTerms, noise: Noise, norm: float | None, units: FloatArray, label: int, cap: float = math.inf
-) -> SmoothedCase | SmoothedGridCase:
-    """The worst case of a sum under noise for a label, with all tables that were made for it before.
+def get_case(
+    terms: PackedTerms, noise: Noise | None, norm: float | None, units: FloatArray, label: int, cap: float = math.inf
+) -> WorstCase:
+    """The worst case of a sum for a label, with all tables that were made for it before.
 
     The sum must stay high for label 1 and low for label 0, and has a term at least. Without a norm there is no ball:
-    only a box limits what may change. Functions are cut off above the cap.
+    only a box limits what may change. Under noise functions are cut off above the cap.
     """
-
-    def make() -> SmoothedCase | SmoothedGridCase:
-        if terms.grids:
-            return SmoothedGridCase(orient_blocks(terms, label, cap), noise, norm, units)
-        oriented_terms = spread_terms(orient_terms(terms, label, cap), terms.common)
-        shapes = name_shapes(oriented_terms, noise, units)
-        positions = place_terms(oriented_terms, shapes, units)
-        tables = terms.shared.get((noise, units.tobytes(), shapes))
-        if tables is None:
-            tables = Tables(trace_curves(oriented_terms, shapes, noise, units, terms.common), positions)
-            terms.shared[noise, units.tobytes(), shapes] = tables
-        return SmoothedCase(tables, positions, norm)
-
-    case: SmoothedCase | SmoothedGridCase = _keep(terms, (noise, norm, units.tobytes(), label, cap), make)
+    key = (noise, norm, units.tobytes(), label, cap)
+    with terms.lock:
+        case: WorstCase | None = terms.kept.get(key)
+        if case is None:
+            for oldest in list(terms.kept)[: len(terms.kept) - _KEPT + 1]:
+                terms.kept.pop(oldest, None)
+            case = terms.kept[key] = _make_case(terms, noise, norm, units, label, cap)
+            _shelve(terms, key)
     return case
 
 
-def get_deployed_case(
-    terms: PackedTerms, norm: float | None, units: FloatArray, label: int
-) -> DeployedCase | DeployedGridCase:
-    """The same without noise."""
-
-    def make() -> DeployedCase | DeployedGridCase:
-        if terms.grids:
-            return DeployedGridCase(orient_blocks(terms, label), norm, units)
-        return DeployedCase(orient_terms(terms, label), norm, units)
-
-    case: DeployedCase | DeployedGridCase = _keep(terms, (None, norm, units.tobytes(), label), make)
-    return case
+def _make_case(
+    terms: PackedTerms, noise: Noise | None, norm: float | None, units: FloatArray, label: int, cap: float
+) -> WorstCase:
+    if terms.grids:
+        blocks = orient_blocks(terms, label, cap)
+        return DeployedGridCase(blocks, norm, units) if noise is None else SmoothedGridCase(blocks, noise, norm, units)
+    oriented_terms = orient_terms(terms, label, cap)
+    if noise is None:
+        return DeployedCase(oriented_terms, norm, units)
+    oriented_terms = spread_terms(oriented_terms, terms.common)
+    shapes = name_shapes(oriented_terms, noise, units)
+    positions = place_terms(oriented_terms, shapes, units)
+    tables = terms.shared.get((noise, units.tobytes(), shapes))
+    if tables is None:
+        tables = Tables(trace_curves(oriented_terms, shapes, noise, units, terms.common), positions)
+        terms.shared[noise, units.tobytes(), shapes] = tables
+    return SmoothedCase(tables, positions, norm)
 
 
 def compute_box(perturbation: Perturbation, rows: FloatArray, is_missing: BoolArray | None = None) -> Reach | None:
@@ -404,17 +403,6 @@ def compute_box(perturbation: Perturbation, rows: FloatArray, is_missing: BoolAr
 def take_box(box: Reach | None, rows: IntArray) -> Reach | None:
     """The reach of some of the rows."""
     return None if box is None else Reach(box.low[rows], box.high[rows], box.steps)
-
-
-def _keep(terms: PackedTerms, key: Any, make: Callable[[], WorstCase]) -> Any:
-    with terms.lock:
-        case = terms.kept.get(key)
-        if case is None:
-            for oldest in list(terms.kept)[: len(terms.kept) - _KEPT + 1]:
-                terms.kept.pop(oldest, None)
-            case = terms.kept[key] = make()
-            _shelve(terms, key)
-    return case
 
 
 _lock = RLock()

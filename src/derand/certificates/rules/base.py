@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, ClassVar, NamedTuple
 
@@ -51,35 +51,87 @@ class Bounds:
     runner_up: IntArray | None = None
     is_preliminary: BoolArray | None = None
 
+    @classmethod
+    def merge(cls, indices: Sequence[IntArray], parts: Sequence[Bounds]) -> Bounds:
+        """What is proven of all rows, from parts of them with these indices."""
+        merged: dict[str, Any] = {}
+        for field in fields(cls):
+            columns = [getattr(part, field.name) for part in parts]
+            if any(column is None for column in columns):
+                merged[field.name] = None
+                continue
+            merged[field.name] = np.empty(sum(column.size for column in columns), dtype=columns[0].dtype)
+            for at, column in zip(indices, columns, strict=True):
+                merged[field.name][at] = column
+        return cls(**merged)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Engine:
-    """With what a rule computes: a backend of kernels, how many threads may call it, and which proofs it may use.
+class Query:
+    """What is asked of rows, and with what it is computed.
 
-    Preliminary bounds cost less: they hold, but may be weaker than the others (`Bounds.is_preliminary`).
+    Attributes
+    ----------
+    noise : Noise or None
+        None for the model as deployed.
+    rule : Rule
+    perturbation : Perturbation
+        What may change; None where labels or scores alone are asked for.
+    kernels : Backend
+    n_threads : int
+        How many threads may call the kernels.
+    proof : {"best", "paper"}
+        Which proofs may be used.
+    preliminary : bool
+        Whether cheaper bounds will do: they hold, but may be weaker than the others (`Bounds.is_preliminary`).
+    must_look : bool
+        Whether the device that computes is to refuse rows that hold NaN or infinity (`Rule.looks_on_device`).
     """
 
+    noise: Noise | None
+    rule: Rule
+    perturbation: Perturbation
     kernels: Backend
-    n_threads: int
+    n_threads: int = 1
     proof: str = "best"
     preliminary: bool = False
     must_look: bool = False
-    """Whether the device that computes is to refuse rows that hold NaN or infinity (`Rule.looks_on_device`)."""
 
-    def run(self, work: Callable[[slice], None], n_rows: int, block: int) -> None:
-        """Call `work` for blocks of rows, in threads that are all checked for gradual underflow."""
+    def run(
+        self, rows: NDArray[Any], block_rows: int, ask: Callable[[FloatArray], Sequence[NDArray[Any] | None]]
+    ) -> list[Any]:
+        """What `ask` returns for each block of rows, put together; None where it is None for all of them.
 
-        def work_checked(part: slice) -> None:
+        Blocks are asked about in threads, all of which are checked for gradual underflow.
+        """
+        parts: dict[int, Sequence[NDArray[Any] | None]] = {}
+
+        def ask_block(block: slice) -> None:
             require_gradual_underflow()
-            work(part)
+            parts[block.start] = ask(np.ascontiguousarray(rows[block], dtype=np.float64))
 
-        run_blocks(work_checked, n_rows, block, self.n_threads)
+        if rows.shape[0]:
+            run_blocks(ask_block, rows.shape[0], block_rows, self.n_threads)
+        else:
+            ask_block(slice(0, 0))
+        if len(parts) == 1:
+            return list(parts[0])
+        ordered = zip(*(parts[start] for start in sorted(parts)), strict=True)
+        return [None if one[0] is None else np.concatenate(one) for one in ordered]
 
 
-def make_engine(
-    model: Model, n_rows: int, n_jobs: int | None, *, backend: str | None = None, proof: str = "best"
-) -> Engine:
-    """The engine for so many rows: a backend of that name, else the one that their number and the model suit.
+def make_query(
+    model: Model,
+    n_rows: int,
+    noise: Noise | None,
+    rule: Rule,
+    perturbation: Perturbation | None = None,
+    *,
+    n_jobs: int | None = None,
+    backend: str | None = None,
+    proof: str = "best",
+) -> Query:
+    """The query about so many rows, with a backend of that name, else the one that their number and the model suit.
 
     Every certificate and every label passes here: a thread that flushes subnormal numbers to zero is refused.
     """
@@ -88,7 +140,8 @@ def make_engine(
     ranges = np.array(model.score_ranges, dtype=np.float64)
     widest = 0.5 * float(np.sqrt((ranges**2).sum() / len(model.members)))
     work = Work(n_rows, ranges.size, model.n_cells, float(ranges.max(initial=0.0)), widest, n_threads)
-    return Engine(load_backend(backend, work), n_threads, proof)
+    kernels = load_backend(backend, work)
+    return Query(noise, rule, perturbation, kernels, n_threads, proof)  # type: ignore[arg-type] # see `perturbation`
 
 
 class Ends(NamedTuple):
@@ -122,12 +175,6 @@ class Score(ABC):
 
     block_rows: int
     """How many rows a block should have."""
-    _given: Perturbation | None
-
-    @property
-    def _perturbation(self) -> Perturbation:
-        assert self._given is not None  # nothing can be proven without one
-        return self._given
 
     @abstractmethod
     def compute(self, rows: FloatArray) -> NDArray[Any]:
@@ -148,8 +195,9 @@ class Score(ABC):
 class SmoothedScore(Score):
     """The median or the mean of the scores of noisy copies. A label says whether it is above a threshold."""
 
-    def __init__(self, problem: Problem, perturbation: Perturbation | None, engine: Engine, block_rows: int) -> None:
-        self._problem, self._given, self._engine, self.block_rows = problem, perturbation, engine, block_rows
+    @abstractmethod
+    def __init__(self, problem: Problem, query: Query, n_rows: int) -> None:
+        """The scores of a sum, for so many rows."""
 
     @abstractmethod
     def label(self, rows: FloatArray) -> BoolArray:
@@ -175,32 +223,34 @@ class BlockBounds(NamedTuple):
 class Rule(ABC):
     """How a score is found under noise, and what is proven about it."""
 
+    smooth: ClassVar[type[SmoothedScore]]
+    """The scores of a sum by this rule; without noise those of the model as deployed, where `check` allows that."""
     counts_copies: ClassVar[bool] = False
     """Whether labels go by shares of noisy copies, of which the paper's proof knows."""
 
     @abstractmethod
-    def check(self, noise: Noise | None, norm: float | None, proof: str) -> None:
+    def check(self, noise: Noise | None, proof: str) -> None:
         """Refuse, in one line and before any work, what this rule cannot certify."""
 
-    @abstractmethod
-    def smooth(
-        self, problem: Problem, noise: Noise | None, perturbation: Perturbation | None, engine: Engine, n_rows: int
-    ) -> SmoothedScore:
-        """The scores of a sum by this rule.
-
-        Without noise they are those of the model as deployed, where `check` allows that; without a perturbation scores
-        and labels alone can be asked for.
-        """
-
-    def bound(
-        self, problem: Problem, rows: NDArray[Any], noise: Noise | None, perturbation: Perturbation, engine: Engine
-    ) -> list[Bounds]:
+    def bound(self, problem: Problem, rows: NDArray[Any], query: Query) -> list[Bounds]:
         """Label and radius of each row, for each budget of categorical changes.
 
-        Rows may be of any numeric type; they are converted block by block.
+        Rows may be of any numeric type; they are converted block by block. Those with missing values are bounded apart
+        from the others.
         """
-        score = self.smooth(problem, noise, perturbation, engine, rows.shape[0])
-        found = BlockBounds(*run_blockwise(engine, rows, score.block_rows, score.bound))
+        incomplete = np.zeros(rows.shape[0], dtype=bool)
+        for cell in problem.terms.missing_cells:
+            incomplete |= np.isnan(rows[:, cell.feature])
+        if not incomplete.any() or incomplete.all():
+            return self._bound_alike(problem, rows, query)
+        indices = np.flatnonzero(incomplete), np.flatnonzero(~incomplete)
+        parts = zip(*(self._bound_alike(problem, rows[at], query) for at in indices), strict=True)
+        return [Bounds.merge(indices, pair) for pair in parts]
+
+    def _bound_alike(self, problem: Problem, rows: NDArray[Any], query: Query) -> list[Bounds]:
+        """The same for rows all of which have missing values, or none."""
+        score = self.smooth(problem, query, rows.shape[0])
+        found = BlockBounds(*query.run(rows, score.block_rows, score.bound))
         label = found.label.astype(np.int64)
         return [
             Bounds(
@@ -212,43 +262,15 @@ class Rule(ABC):
                 None if found.worst is None else found.worst[:, k],
                 is_preliminary=found.is_preliminary,
             )
-            for k in range(len(perturbation.budgets))
+            for k in range(len(query.perturbation.budgets))
         ]
 
-    def label(self, problem: Problem, rows: NDArray[Any], noise: Noise | None, engine: Engine) -> IntArray:
+    def label(self, problem: Problem, rows: NDArray[Any], query: Query) -> IntArray:
         """The labels that `bound` gives, without anything proven about them."""
-        score = self.smooth(problem, noise, None, engine, rows.shape[0])
-        (labels,) = run_blockwise(engine, rows, score.block_rows, lambda part: (score.label(part),))
+        score = self.smooth(problem, query, rows.shape[0])
+        (labels,) = query.run(rows, score.block_rows, lambda part: (score.label(part),))
         return np.asarray(labels, dtype=np.int64)
 
-    def looks_on_device(
-        self, problem: Problem, noise: Noise | None, perturbation: Perturbation, engine: Engine
-    ) -> bool:
+    def looks_on_device(self, problem: Problem, query: Query) -> bool:
         """Whether `bound` can find NaN and infinity in any column on a device, and is to be asked to do so."""
         return False
-
-
-def run_blockwise(
-    engine: Engine, rows: NDArray[Any], block_rows: int, ask: Callable[[FloatArray], Sequence[NDArray[Any] | None]]
-) -> list[Any]:
-    """What is said of each block of rows, put together; None where it is None for all of them."""
-    parts: dict[int, Sequence[NDArray[Any] | None]] = {}
-
-    def ask_block(block: slice) -> None:
-        parts[block.start] = ask(np.ascontiguousarray(rows[block], dtype=np.float64))
-
-    if rows.shape[0]:
-        engine.run(ask_block, rows.shape[0], block_rows)
-    else:
-        ask_block(slice(0, 0))
-    if len(parts) == 1:
-        return list(parts[0])
-    ordered = zip(*(parts[start] for start in sorted(parts)), strict=True)
-    return [None if one[0] is None else np.concatenate(one) for one in ordered]
-
-
-def require_norm(norm: float | None, norms: Sequence[float | None], what: str) -> None:
-    """Refuse a norm of which there is no certificate."""
-    if norm not in norms:
-        known = ", ".join(map(str, norms))
-        raise ValueError(f"`norm` of Threat must be one of {known} for {what}, got {norm!r}.")

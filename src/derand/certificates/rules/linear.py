@@ -16,20 +16,20 @@ import numpy as np
 from derand._core.arrays import EPSILON, FloatArray
 from derand.certificates.bounds.linear import LinearSum
 from derand.certificates.bounds.linear_duality import bound_decreases, bound_distances
-from derand.certificates.rules.base import EXACT, NO_PROOF, Distances, Ends, Score, join_ends
+from derand.certificates.rules.base import EXACT, NO_PROOF, Distances, Ends, Query, Score, join_ends
+from derand.certificates.rules.mean import block_rows
 from derand.model import AdditiveEnsemble
-from derand.perturbation import Perturbation
 
 
 class LinearScore(Score):
     """The answer is the score."""
 
-    def __init__(self, model: AdditiveEnsemble, perturbation: Perturbation | None, block_rows: int) -> None:
+    def __init__(self, model: AdditiveEnsemble, query: Query, n_rows: int) -> None:
         assert model.offset is not None  # see `require_number`
         own = LinearSum.of(model, -model.offset)
         self._rounding = (len(model.terms) + 8) * EPSILON
         self._linear = replace(own, errors=own.errors + self._rounding * np.abs(own.slopes))
-        self._given, self.block_rows = perturbation, block_rows
+        self._perturbation, self.block_rows = query.perturbation, block_rows(n_rows, query)
 
     def compute(self, rows: FloatArray) -> FloatArray:
         """The scores."""

@@ -19,20 +19,22 @@ from derand._core.arrays import EPSILON, TINY, BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.deduction import choose_caps, deduct
 from derand.certificates.bounds.failure_masses import ScoreDistribution, TailBounds
 from derand.certificates.bounds.levels import bound_least_sums, holds_at, search_levels
-from derand.certificates.bounds.missing_changes import (
+from derand.certificates.bounds.missing import (
     MOST_SETS,
+    Filled,
     Variant,
     add_largest,
     bound_decreases,
     change_rows,
     compute_decreases,
+    compute_ends,
     count_sets,
+    fill_missing,
     list_changing,
     list_sets,
 )
-from derand.certificates.bounds.missing_values import Filled, compute_ends, fill_missing
 from derand.certificates.bounds.packing import PackedTerms, Problem
-from derand.certificates.bounds.worst_case import NORMS, compute_box, get_smoothed_case, take_box
+from derand.certificates.bounds.worst_case import compute_box, get_case, take_box
 from derand.certificates.rules.base import (
     DUAL,
     NO_PROOF,
@@ -40,11 +42,10 @@ from derand.certificates.rules.base import (
     BlockBounds,
     Distances,
     Ends,
-    Engine,
+    Query,
     Rule,
     SmoothedScore,
     join_ends,
-    require_norm,
 )
 from derand.kernels import as_device
 from derand.kernels.norms import SMALLEST, measure_norms
@@ -61,59 +62,20 @@ _LEVELS = 15
 """Levels that one pass over the distribution is asked about."""
 
 
-class ByVote(Rule):
-    """Class 1 iff P(score > threshold) > 1/2 is proven; the radius is the larger one of two proofs.
-
-    The paper's knows the failing mass alone and asks the noise; the dual one knows the model and asks for the worst
-    case of its expected score.
-    """
-
-    counts_copies = True
-
-    def check(self, noise: Noise | None, norm: float | None, proof: str) -> None:
-        """Refuse a vote without noise, and norms without a worst case."""
-        if noise is None:
-            raise ValueError(
-                "`noise` must not be None or 'none' under the rule 'vote', which counts noisy copies: give a noise "
-                "such as 'gaussian:0.25', or use rule='mean' for the model as deployed."
-            )
-        require_norm(norm, NORMS, "the rule 'vote'")
-
-    def looks_on_device(
-        self, problem: Problem, noise: Noise | None, perturbation: Perturbation, engine: Engine
-    ) -> bool:
-        """Where the device computes all that is asked of the distribution in one go, and sees all columns."""
-        device = as_device(engine.kernels)
-        if device is None or noise is None or noise.name not in device.NOISES or problem.distribution.grids:
-            return False
-        distribution = problem.distribution
-        is_one_question = Columns(problem, perturbation).budgets.size == 1
-        return is_one_question and device.looks_at_all(
-            distribution.plan(device), distribution.edges_under(noise), problem.n_features
-        )
-
-    def smooth(
-        self, problem: Problem, noise: Noise | None, perturbation: Perturbation | None, engine: Engine, n_rows: int
-    ) -> Median:
-        """Medians of the scores of noisy copies."""
-        assert noise is not None  # see `check`
-        return Median(problem, noise, perturbation, engine, n_rows)
-
-
 class Median(SmoothedScore):
     """The lowest score that noisy copies do not exceed with a probability of 1/2 or more.
 
     At any level, "the score is above it" is a label, with both proofs of a vote.
     """
 
-    def __init__(
-        self, problem: Problem, noise: Noise, perturbation: Perturbation | None, engine: Engine, n_rows: int
-    ) -> None:
-        super().__init__(problem, perturbation, engine, block_rows(problem.distribution, engine, n_rows))
-        self._terms, self._noise = problem.distribution, noise
-        idle = engine.n_threads if n_rows <= self.block_rows else 1
+    def __init__(self, problem: Problem, query: Query, n_rows: int) -> None:
+        assert query.noise is not None  # see `ByVote.check`
+        self._problem, self._terms, self._query = problem, problem.distribution, query
+        self._noise, self._perturbation = query.noise, query.perturbation
+        self.block_rows = block_rows(problem.distribution, query, n_rows)
+        idle = query.n_threads if n_rows <= self.block_rows else 1
         self._distribution = ScoreDistribution(
-            engine.kernels, problem.distribution, noise, must_look=engine.must_look, n_threads=idle
+            query.kernels, problem.distribution, query.noise, must_look=query.must_look, n_threads=idle
         )
 
     @cached_property
@@ -122,7 +84,7 @@ class Median(SmoothedScore):
 
     @cached_property
     def _second(self) -> SecondProof | None:
-        if self._engine.proof != "best" or not self._terms.n_terms:
+        if self._query.proof != "best" or not self._terms.n_terms:
             return None
         return SecondProof(self._problem, self._noise, self._perturbation)
 
@@ -136,7 +98,7 @@ class Median(SmoothedScore):
         level = self._problem.threshold - self._terms.fixed_scores(rows)
         is_one, found, radius, proof = self._bound_level(rows, level)
         at = self._columns.of_budgets
-        is_preliminary = np.full(rows.shape[0], self._engine.preliminary and self._second is not None)
+        is_preliminary = np.full(rows.shape[0], self._query.preliminary and self._second is not None)
         return BlockBounds(
             is_one, found.log_failure[:, at], radius[:, at], proof[:, at], found.path[:, at], None, is_preliminary
         )
@@ -170,7 +132,7 @@ class Median(SmoothedScore):
         proof = np.where(radius > 0, PAPER, NO_PROOF).astype(np.uint8)
         if self._second is not None:
             levels = highest, lowest, columns.compute_decreases(filled, noise, is_one)
-            self._second.improve(filled.rows, is_one, levels, box, radius, proof, self._engine.preliminary)
+            self._second.improve(filled.rows, is_one, levels, box, radius, proof, self._query.preliminary)
         return is_one, found, radius, proof
 
     def compute(self, rows: FloatArray) -> IntArray:
@@ -259,7 +221,7 @@ class Median(SmoothedScore):
 
         low = terms.base + terms.step * (search(1, least - 1, below) + 1)
         high = terms.base + terms.step * search(0, most, above - 1)
-        if radius > 0 and self._engine.proof == "best" and self._problem.terms.n_terms and filled.rows.size:
+        if radius > 0 and self._query.proof == "best" and self._problem.terms.n_terms and filled.rows.size:
             lower, higher = self._bound_mean_ends(filled, radius, box)
             low, high = np.maximum(low, lower), np.minimum(high, higher)
         return low, high
@@ -274,7 +236,7 @@ class Median(SmoothedScore):
         for cap in choose_caps(ranges):
             deduction = deduct(np.minimum(ranges, cap) + wider, band)
             for label in (0, 1):
-                case = get_smoothed_case(terms, self._noise, norm, units, label, cap)
+                case = get_case(terms, self._noise, norm, units, label, cap)
                 least = bound_least_sums(case, filled.rows, self._perturbation, radius, box, terms.largest, whole=False)
                 level = least - deduction - 4 * EPSILON * (least + deduction)
                 best[label] = np.maximum(best[label], level)
@@ -283,6 +245,35 @@ class Median(SmoothedScore):
         if is_coarse:  # the distribution's own scores lie between those of the fine grid: only whole scores are left
             return terms.base + terms.step * above + 1, terms.base + terms.step * (reached + 1) - 1
         return terms.base + terms.step * (above + 1), terms.base + terms.step * reached
+
+
+class ByVote(Rule):
+    """Class 1 iff P(score > threshold) > 1/2 is proven; the radius is the larger one of two proofs.
+
+    The paper's knows the failing mass alone and asks the noise; the dual one knows the model and asks for the worst
+    case of its expected score.
+    """
+
+    smooth = Median
+    counts_copies = True
+
+    def check(self, noise: Noise | None, proof: str) -> None:
+        """Refuse a vote without noise."""
+        if noise is None:
+            raise ValueError(
+                "`noise` must not be None or 'none' under the rule 'vote', which counts noisy copies: give a noise "
+                "such as 'gaussian:0.25', or use rule='mean' for the model as deployed."
+            )
+
+    def looks_on_device(self, problem: Problem, query: Query) -> bool:
+        """Where the device computes all that is asked of the distribution in one go, and sees all columns."""
+        device, noise, distribution = as_device(query.kernels), query.noise, problem.distribution
+        if device is None or noise is None or noise.name not in device.NOISES or distribution.grids:
+            return False
+        is_one_question = Columns(problem, query.perturbation).budgets.size == 1
+        return is_one_question and device.looks_at_all(
+            distribution.plan(device), distribution.edges_under(noise), problem.n_features
+        )
 
 
 def carry_over(
@@ -369,7 +360,7 @@ class SecondProof:
                 levels += (0 if label else terms.largest) + decreases[at] / terms.step * (1 + 4 * EPSILON)
                 levels += 8 * EPSILON * (np.abs(levels) + terms.largest + decreases[at] / terms.step)
             for cap, deduction in self._caps.items():
-                case = get_smoothed_case(terms, self._noise, self._norm, self._units, label, cap)
+                case = get_case(terms, self._noise, self._norm, self._units, label, cap)
                 part = take_box(box, at)
                 sketched = case.sketch_radii(rows[at], levels + deduction, part) if is_preliminary else None
                 found = case.bound_radii(rows[at], levels + deduction, part)[0] if sketched is None else sketched
@@ -436,15 +427,15 @@ class Columns:
         return found
 
 
-def block_rows(terms: PackedTerms, engine: Engine, n_rows: int) -> int:
+def block_rows(terms: PackedTerms, query: Query, n_rows: int) -> int:
     """Rows per block: its arrays stay small whatever the model, and of many rows every core gets several blocks."""
-    device = as_device(engine.kernels)
+    device = as_device(query.kernels)
     if device is not None and not terms.grids:
         return device.BLOCK_ROWS
     if n_rows * terms.scores.size <= _LIGHT_NUMBERS:
         return max(1, n_rows)
     widest = terms.scores.size
-    if engine.kernels.HOLDS_ALL_PMFS:
+    if query.kernels.HOLDS_ALL_PMFS:
         widest = max(widest, 4 * terms.largest)
-    shared = max(-(-n_rows // (4 * engine.n_threads)), min(_FEW_ROWS, -(-n_rows // engine.n_threads)))
+    shared = max(-(-n_rows // (4 * query.n_threads)), min(_FEW_ROWS, -(-n_rows // query.n_threads)))
     return max(1, min(_BLOCK_ROWS, _BLOCK_NUMBERS // max(widest, 1), shared))

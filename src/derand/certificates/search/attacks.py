@@ -19,17 +19,14 @@ from derand._core.threads import count_threads, run_blocks
 from derand.certificates.bounds.pairwise import build_pair
 from derand.certificates.classification import check_request, read_rows, resolve_rows
 from derand.certificates.kinds import Kind, Linear, Majority, OneSum, Pairwise, kind_of
-from derand.certificates.labels import find_labels
 from derand.certificates.results.attacks import Attacks
-from derand.certificates.search.feasible_set import FeasibleSet
+from derand.certificates.search.feasible_set import FeasibleSet, Target, are_same
 from derand.certificates.search.linear import attack_linear
 from derand.certificates.search.nearest_flip import Search, confirm
-from derand.certificates.search.shrinking import Verifier, put_back, shrink_witnesses
-from derand.certificates.search.starts import are_same, build_feasible_set, list_starts
-from derand.certificates.search.witness import search_witnesses
+from derand.certificates.search.witness import Verifier, put_back, search_witnesses, shrink_witnesses
 from derand.kernels.norms import measure_norms
 from derand.model import Model, as_model, coarsen
-from derand.noise import Noise, as_noise_or_none
+from derand.noise import Noise, resolve_noise
 from derand.perturbation import Perturbation
 from derand.threat import Threat
 
@@ -37,7 +34,7 @@ _BLOCK_NUMBERS = 2**22
 _BLOCK_ROWS = 128
 _LEVELS = 2**11
 """Of the grid on which votes are searched: labels by finer distributions take milliseconds each."""
-_PLACES = 150
+_POSITIONS = 150
 _NEAREST_ROWS = 2
 _NEAREST_ROWS_OF_VOTES = 8
 _CANDIDATES = 2**20
@@ -47,27 +44,25 @@ _CANDIDATES = 2**20
 class Request(NamedTuple):
     """What is asked of all rows."""
 
-    noise: Noise | None
-    rule: str
-    perturbation: Perturbation
+    target: Target
     seed: int = 0
     others: FloatArray | None = None
     n_jobs: int | None = None
 
-    def label(self, model: Model, rows: FloatArray) -> IntArray:
+    def label(self, rows: FloatArray) -> IntArray:
         """Labels by the function that `predict` calls."""
-        return find_labels(model, rows, self.noise, rule=self.rule, n_jobs=self.n_jobs)
+        return self.target.label(rows, self.n_jobs)
 
 
 class _Search(NamedTuple):
     """What is asked of all rows of two classes."""
 
-    request: Request
-    model: Model
+    target: Target
+    seed: int
     others: FloatArray
     other_labels: IntArray
-    surrogate: Model
-    """The model, or what is searched in its place."""
+    surrogate: Target
+    """The target, or what is searched in its place."""
 
 
 def attack(
@@ -123,12 +118,20 @@ def attack(
     [1, 0]
     >>> attacks.require_outside(certify(model, X, "gaussian:0.25"))
     """
-    noise = as_noise_or_none(noise, (threat or Threat()).norm)
-    check_request(rule, "best", noise, [threat or Threat()])
-    rows = np.array(read_rows(as_model(model), X, noise), dtype=np.float64)
-    asked = resolve_rows(threat or Threat(), model, noise, rows)
-    seed = read_seed(random_state)
-    return attack_rows(model, rows, Request(noise, rule, asked, seed, _read_others(model, others, noise), n_jobs))
+    chosen, asked, rows = read_request(model, X, noise, threat, rule)
+    request = Request(Target(model, chosen, rule, asked), read_seed(random_state), None, n_jobs)
+    return attack_rows(rows, request._replace(others=_read_others(model, others, chosen)))
+
+
+def read_request(
+    model: Model, X: ArrayLike, noise: Noise | str | float | None, threat: Threat | None, rule: str
+) -> tuple[Noise | None, Perturbation, FloatArray]:
+    """The noise, the perturbation and the rows of an attack, checked."""
+    given = threat or Threat()
+    chosen = resolve_noise(noise, norm=given.norm)
+    check_request(rule, "best", chosen, [given])
+    rows = np.array(read_rows(as_model(model), X, chosen), dtype=np.float64)
+    return chosen, resolve_rows(given, model, chosen, rows), rows
 
 
 def read_seed(random_state: int) -> int:
@@ -148,77 +151,84 @@ def _read_others(model: Model, others: ArrayLike | None, noise: Noise | None) ->
     return np.asarray(read_rows(model, others, noise), dtype=np.float64)
 
 
-def attack_rows(model: Model, rows: FloatArray, request: Request) -> Attacks:
+def attack_rows(rows: FloatArray, request: Request) -> Attacks:
     """`attack` for rows and a threat that were checked already."""
-    perturbation, noise, rule = request.perturbation, request.noise, request.rule
-    labels = request.label(model, rows)
-    changed, distance = NEAREST_FLIPS[type(kind_of(model))](model, rows, labels, request)
+    target, model = request.target, request.target.model
+    labels = request.label(rows)
+    changed, distance = NEAREST_FLIPS[type(kind_of(model))](request, rows, labels)
     found, flipped = np.isfinite(distance), labels.copy()
-    verifier = Verifier(model, noise, rule, perturbation, rows[found], labels[found])
-    if perturbation.norm is None:
+    verifier = Verifier(model, target.noise, target.rule, target.perturbation, rows[found], labels[found])
+    if target.perturbation.norm is None:
         changed[found] = shrink_witnesses(verifier, changed[found])
     else:
         changed[found] = put_back(verifier, changed[found], *_list_sizeless(model, rows[found], changed[found]))
     if found.any():
-        flipped[found] = request.label(model, changed[found])
+        flipped[found] = request.label(changed[found])
+    codes = list(model.categorical_features)
     return Attacks(
         found,
         distance,
         changed,
         labels,
         flipped,
-        _count_changed(model, changed, rows),
-        perturbation.threat,
+        np.asarray((~are_same(changed[:, codes], rows[:, codes])).sum(axis=1)),
+        target.perturbation.threat,
         classes=np.arange(model.n_classes),
-        rule=rule,
-        noise=noise,
+        rule=target.rule,
+        noise=target.noise,
     )
 
 
-def _attack_two(model: Model, rows: FloatArray, labels: IntArray, request: Request) -> tuple[FloatArray, FloatArray]:
+def _attack_two(request: Request, rows: FloatArray, labels: IntArray) -> tuple[FloatArray, FloatArray]:
     """The nearest flips of two classes, and their distances; infinite where none was found."""
+    target, model = request.target, request.target.model
     ends = rows if request.others is None else request.others
-    end_labels = labels if request.others is None else request.label(model, ends)
+    end_labels = labels if request.others is None else request.label(ends)
     few = np.unique(np.linspace(0, len(ends) - 1, max(_CANDIDATES // rows.shape[1], 8)).astype(np.int64))
     few = few[(few >= 0) & (few < len(ends))]
-    surrogate = coarsen(model, _LEVELS) if request.rule == "vote" else model
-    search = _Search(request, model, ends[few], end_labels[few], surrogate)
+    surrogate = replace(target, model=coarsen(model, _LEVELS)) if target.rule == "vote" else target
+    search = _Search(target, request.seed, ends[few], end_labels[few], surrogate)
     changed, distance = rows.copy(), np.full(len(rows), np.inf)
 
     def attack_block(block: slice) -> None:
         at = np.arange(block.start, block.stop)
         changed[block], distance[block] = _attack_block(search, rows[block], labels[block], at)
 
-    size = int(np.clip(_BLOCK_NUMBERS // (_PLACES * max(model.n_cells, 1)), 1, _BLOCK_ROWS))
-    run_blocks(attack_block, len(rows), size, count_threads(request.n_jobs))
+    run_blocks(attack_block, len(rows), count_block_rows(model, _POSITIONS), count_threads(request.n_jobs))
     return changed, distance
 
 
-def _attack_pairs(model: Model, rows: FloatArray, labels: IntArray, request: Request) -> tuple[FloatArray, FloatArray]:
+def count_block_rows(model: Model, n_positions: int) -> int:
+    """Rows of a block, so that as many positions of each fit into memory."""
+    return int(np.clip(_BLOCK_NUMBERS // (n_positions * max(model.n_cells, 1)), 1, _BLOCK_ROWS))
+
+
+def _attack_pairs(request: Request, rows: FloatArray, labels: IntArray) -> tuple[FloatArray, FloatArray]:
     """Of several classes: the nearest flip of a pair that flips the label of the model as well."""
-    (ensemble,) = model.members
+    (ensemble,) = request.target.model.members
     changed, distance = rows.copy(), np.full(len(rows), np.inf)
-    towards = request._replace(others=rows if request.others is None else request.others)
+    others = rows if request.others is None else request.others
     for low, high in ensemble.pairs:
         at = np.flatnonzero((labels == low) | (labels == high))
         if not at.size:
             continue
-        pair, own = build_pair(ensemble, low, high), rows[at]
-        points, sizes = _attack_two(pair, own, request.label(pair, own), towards)
+        pair = replace(request.target, model=build_pair(ensemble, low, high))
+        part = request._replace(target=pair, others=others)
+        points, sizes = _attack_two(part, rows[at], part.label(rows[at]))
         nearer = np.flatnonzero(sizes < distance[at])
         if nearer.size:
-            nearer = nearer[request.label(model, points[nearer]) != labels[at[nearer]]]
+            nearer = nearer[request.label(points[nearer]) != labels[at[nearer]]]
             changed[at[nearer]], distance[at[nearer]] = points[nearer], sizes[nearer]
     return changed, distance
 
 
-def _attack_linear(model: Model, rows: FloatArray, labels: IntArray, request: Request) -> tuple[FloatArray, FloatArray]:
+def _attack_linear(request: Request, rows: FloatArray, labels: IntArray) -> tuple[FloatArray, FloatArray]:
     """Of a linear model the worst change is explicit."""
-    (ensemble,) = model.members
-    return attack_linear(ensemble, rows, labels, request.perturbation)
+    (ensemble,) = request.target.model.members
+    return attack_linear(ensemble, rows, labels, request.target.perturbation)
 
 
-NEAREST_FLIPS: dict[type[Kind], Callable[[Model, FloatArray, IntArray, Request], tuple[FloatArray, FloatArray]]] = {
+NEAREST_FLIPS: dict[type[Kind], Callable[[Request, FloatArray, IntArray], tuple[FloatArray, FloatArray]]] = {
     Majority: _attack_two,
     OneSum: _attack_two,
     Pairwise: _attack_pairs,
@@ -227,29 +237,21 @@ NEAREST_FLIPS: dict[type[Kind], Callable[[Model, FloatArray, IntArray, Request],
 """How each kind of model is searched: changed rows and their distances, infinite where nothing was found."""
 
 
-def _count_changed(model: Model, changed: FloatArray, rows: FloatArray) -> IntArray:
-    """How many categories of each row are others."""
-    codes = list(model.categorical_features)
-    return np.asarray((~are_same(changed[:, codes], rows[:, codes])).sum(axis=1))
-
-
 def _attack_block(
     search: _Search, rows: FloatArray, labels: IntArray, numbers: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """The best changed rows of a block, and their distances; `numbers` are those of the rows, for their seeds."""
     changed, distance = rows.copy(), np.full(len(rows), np.inf)
-    request, asked = search.request, search.request.perturbation
-    if asked.norm is None:
-        found, witnesses = search_witnesses(search.model, rows, request.noise, request.rule, asked, labels)
+    target = search.target
+    if target.perturbation.norm is None:
+        found, witnesses = search_witnesses(target, rows, labels)
         changed[found], distance[found] = witnesses[found], 0.0
     others = _choose_others(search, rows, labels)
-    for starts in list_starts(search.model, request.noise, asked, rows, labels):
+    for starts in target.list_starts(rows, labels):
         at = np.flatnonzero(distance > 0)
         if not at.size:
             break
-        feasible = build_feasible_set(
-            search.model, request.noise, request.rule, asked, rows[at], starts[at], labels[at]
-        )
+        feasible = target.surround(rows[at], starts[at], labels[at])
         points, distances = _run(search, feasible, others[at], numbers[at])
         nearer = distances < distance[at]
         changed[at[nearer]], distance[at[nearer]] = points[nearer], distances[nearer]
@@ -264,11 +266,11 @@ def _run(
     Where a model is slow to ask, a surrogate on a coarser grid is searched, and the model settles what was found. Rows
     of which it does not confirm anything are searched by the model itself.
     """
-    rngs = [np.random.default_rng([search.request.seed, number]) for number in numbers.tolist()]
+    rngs = [np.random.default_rng([search.seed, number]) for number in numbers.tolist()]
     found = Search(feasible)
     at = np.arange(len(feasible))
-    if search.surrogate is not search.model:
-        first = Search(replace(feasible, model=search.surrogate))
+    if search.surrogate.model is not search.target.model:
+        first = Search(replace(feasible, target=search.surrogate))
         first.run(others, rngs)
         confirm(found, first.points)
         at = np.flatnonzero(np.isinf(found.distances))
@@ -281,13 +283,13 @@ def _run(
 
 def _choose_others(search: _Search, rows: FloatArray, labels: IntArray) -> FloatArray:
     """The nearest rows of another label, (n_rows, n_others, n_features); none where a norm has no straight ways."""
-    count = _NEAREST_ROWS if search.model.weights is None else _NEAREST_ROWS_OF_VOTES
-    columns = np.array(search.model.numerical_features, dtype=np.int64)
-    norm = search.request.perturbation.norm
+    model, perturbation = search.target.model, search.target.perturbation
+    count = _NEAREST_ROWS if model.weights is None else _NEAREST_ROWS_OF_VOTES
+    columns, norm = np.array(model.numerical_features, dtype=np.int64), perturbation.norm
     if not norm or not columns.size or not len(search.others):
         return np.empty((len(rows), 0, rows.shape[1]))
     chosen = np.repeat(rows[:, None], count, axis=1)
-    units = search.request.perturbation.units[columns]
+    units = perturbation.units[columns]
     for k, row in enumerate(rows):
         at = np.flatnonzero(search.other_labels != labels[k])
         with np.errstate(over="ignore"):

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 
 from derand._core.arrays import FloatArray, IntArray
-from derand.certificates.bounds.missing_values import fill_missing
-from derand.certificates.bounds.packing import PackedTerms, Problem, pose_problems
+from derand.certificates.bounds.missing import fill_missing
+from derand.certificates.bounds.packing import PackedTerms, Problem, pose_problem
 from derand.certificates.rules.mean import expect_scores
 from derand.model import Model
 from derand.noise import Noise
@@ -39,11 +39,7 @@ class Member(NamedTuple):
 def list_members(model: Model) -> list[Member]:
     """The sums that a model consists of."""
     weights = np.ones(1) if model.weights is None else model.weights
-    return [
-        Member(problem, float(weight))
-        for member, weight in zip(model.members, weights, strict=True)
-        for problem in pose_problems(member)
-    ]
+    return [Member(pose_problem(one), float(weight)) for one, weight in zip(model.members, weights, strict=True)]
 
 
 def orient_scores(terms: PackedTerms, signs: FloatArray) -> FloatArray:

@@ -15,15 +15,13 @@ from numpy.typing import ArrayLike
 from derand._core.arrays import EPSILON, FloatArray, freeze
 from derand.certificates.classification import certify_perturbed, check_request, read_rows
 from derand.certificates.kinds import Linear, kind_of
-from derand.certificates.labels import find_labels
 from derand.certificates.results.certificates import Certificates
 from derand.certificates.search.attacks import Request, attack_rows
-from derand.certificates.search.feasible_set import measure_changes
-from derand.certificates.search.starts import build_feasible_set
+from derand.certificates.search.feasible_set import Target, measure_changes
 from derand.certificates.search.worst_positions import list_outside
 from derand.model import Model, as_model
-from derand.noise import Noise, as_noise_or_none
-from derand.perturbation import Perturbation, resolve
+from derand.noise import Noise, resolve_noise
+from derand.perturbation import resolve
 from derand.threat import Threat
 
 _HALVINGS = 48
@@ -109,7 +107,7 @@ def explain(
     [(0, 1.5, 1.5), (1, inf, inf)]
     """
     given = threat or Threat()
-    smoothing = as_noise_or_none(noise, given.norm)
+    smoothing = resolve_noise(noise, norm=given.norm)
     start = np.array(row, dtype=np.float64)
     if start.shape != (as_model(model).n_features,):
         raise ValueError(f"`row` must hold the {model.n_features} numbers of one row, got shape {start.shape}.")
@@ -120,46 +118,45 @@ def explain(
     numbers = [at for at in model.numerical_features if not np.isnan(start[at])]
     ball = asked.freeze(at for at in numbers if not asked.free[at])  # without a ball, numbers without limits stay
     ball = ball if asked.norm is not None else ball.with_norm(np.inf)
-    (whole,) = certify_perturbed(model, start[None], smoothing, ball, rule=rule)
+    target = Target(model, smoothing, rule, ball)
+    whole = _certify(target, start)
     home = int(whole.label[0])
-    changes = [
-        _explain_number(model, start, smoothing, rule, ball, feature, home) for feature in numbers if ball.free[feature]
-    ]
-    changes += [
-        _explain_category(model, start, smoothing, rule, asked, feature, home)
-        for feature in model.categorical_features
-        if feature not in asked.frozen
-    ]
+    changes = [_explain_number(target, start, feature, home) for feature in numbers if ball.free[feature]]
+    by_code = replace(target, perturbation=asked)
+    codes = [feature for feature in model.categorical_features if feature not in asked.frozen]
+    changes += [_explain_category(by_code, start, feature, home) for feature in codes]
     order = sorted(changes, key=lambda change: change.attacked)
-    return Explanation(home, tuple(order), _explain_joint(model, start, smoothing, whole, ball, changes))
+    return Explanation(home, tuple(order), _explain_joint(target, start, whole, changes))
 
 
-def _explain_number(
-    model: Model, start: FloatArray, noise: Noise | None, rule: str, ball: Perturbation, feature: int, home: int
-) -> Change:
-    """One number alone: certified with all others frozen, attacked at every place that matters."""
-    alone = ball.freeze(at for at in model.numerical_features if at != feature)
-    alone = replace(alone, norm=np.inf)
-    certified = float(certify_perturbed(model, start[None], noise, alone, rule=rule)[0].radius[0])
-    changed = _search_flip(model, start, noise, rule, alone, feature, home)
+def _certify(target: Target, start: FloatArray) -> Certificates:
+    (found,) = certify_perturbed(target.model, start[None], target.noise, target.perturbation, rule=target.rule)
+    return found
+
+
+def _explain_number(target: Target, start: FloatArray, feature: int, home: int) -> Change:
+    """One number alone: certified with all others frozen, attacked at every position that matters."""
+    ball = target.perturbation
+    alone = replace(ball.freeze(at for at in target.model.numerical_features if at != feature), norm=np.inf)
+    target = replace(target, perturbation=alone)
+    certified = float(_certify(target, start).radius[0])
+    changed = _search_flip(target, start, feature, home)
     size = np.inf
     if changed is not None:
         size = float(measure_changes((changed - start)[None, [feature]], ball.units[[feature]], np.inf)[0])
     if alone.steps[feature] and certified < size:
-        certified = max(certified, _prove_steps(model, start, noise, rule, alone, feature, changed))
+        certified = max(certified, _prove_steps(target, start, feature, changed))
     return Change(feature, certified, size, None if changed is None else freeze(changed))
 
 
-def _search_flip(
-    model: Model, start: FloatArray, noise: Noise | None, rule: str, alone: Perturbation, feature: int, home: int
-) -> FloatArray | None:
+def _search_flip(target: Target, start: FloatArray, feature: int, home: int) -> FloatArray | None:
     """The row after the least change of one number that was found to flip it."""
-    if isinstance(kind_of(model), Linear):
-        found = attack_rows(model, start[None], Request(noise, rule, alone))
+    if isinstance(kind_of(target.model), Linear):
+        found = attack_rows(start[None], Request(target))
         return found.rows[0].copy() if found.found[0] else None
-    own, step, first = float(start[feature]), float(alone.steps[feature]), np.zeros(1, dtype=np.int64)
-    feasible = build_feasible_set(model, noise, rule, alone, start[None], start[None], np.array([home]))
-    positions = _list_positions(model, noise, feature, own)
+    own, step = float(start[feature]), float(target.perturbation.steps[feature])
+    feasible = target.surround(start[None], start[None], np.array([home]))
+    positions = _list_positions(target, feature, own)
     if step:
         positions = own + _count_steps(positions, own, step) * step
     positions = positions[(positions >= feasible.low[0, feature]) & (positions <= feasible.high[0, feature])]
@@ -170,8 +167,8 @@ def _search_flip(
         return None
     changed = start.copy()
     changed[feature] = flips[np.argmin(np.abs(flips - own))]
-    if not step or noise is not None:  # without noise no step between the edges is nearer
-        changed = feasible.halve(start[None], changed[None], first, _HALVINGS)[0]
+    if not step or target.noise is not None:  # without noise no step between the edges is nearer
+        changed = feasible.halve(start[None], changed[None], np.zeros(1, dtype=np.int64), _HALVINGS)[0]
     return changed
 
 
@@ -182,20 +179,13 @@ def _count_steps(positions: FloatArray, own: float, step: float) -> FloatArray:
     return np.asarray(counts[(counts != 0) & (np.abs(counts) < _MOST_STEPS)])
 
 
-def _prove_steps(
-    model: Model,
-    start: FloatArray,
-    noise: Noise | None,
-    rule: str,
-    alone: Perturbation,
-    feature: int,
-    changed: FloatArray | None,
-) -> float:
+def _prove_steps(target: Target, start: FloatArray, feature: int, changed: FloatArray | None) -> float:
     """The size of a change by steps, where it is proven that no smaller one flips; 0 where it is not.
 
     A ball under noise leaves steps out of account; what lies before the flip that was found is certified as limits
     alone, which count them. Infinite where no flip was found and none is possible.
     """
+    alone = target.perturbation
     own, step = float(start[feature]), float(alone.steps[feature])
     low, high = (float(end[0, feature]) for end in alone.box(start[None]))
     bound = np.inf
@@ -203,47 +193,40 @@ def _prove_steps(
         count = np.rint(abs(changed[feature] - own) / step) - 1
         low, high = max(low, own - count * step), min(high, own + count * step)
         bound = abs(float(changed[feature]) - own) / float(alone.units[feature]) * (1 - 4 * EPSILON)
-    (held,) = certify_perturbed(model, start[None], noise, alone.within(feature, low, high), rule=rule)
+    held = _certify(replace(target, perturbation=alone.within(feature, low, high)), start)
     return bound if held.radius[0] > 0 else 0.0
 
 
-def _list_positions(model: Model, noise: Noise | None, feature: int, own: float) -> FloatArray:
-    """Places of a number at which its terms may be worst."""
-    edges = np.concatenate([axis.edges for term in model.member_terms for axis in term.axes if axis.feature == feature])
+def _list_positions(target: Target, feature: int, own: float) -> FloatArray:
+    """Positions of a number at which its terms may be worst."""
+    terms, noise = target.model.member_terms, target.noise
+    edges = np.concatenate([axis.edges for term in terms for axis in term.axes if axis.feature == feature])
     if noise is None:
         return np.concatenate([edges, np.nextafter(edges, -np.inf)])
     scale = float(noise.scales(np.array([feature]))[0])
     return np.unique(np.concatenate([(edges[:, None] + scale * _OFFSETS).ravel(), own + scale * _OFFSETS]))
 
 
-def _explain_category(
-    model: Model, start: FloatArray, noise: Noise | None, rule: str, asked: Perturbation, feature: int, home: int
-) -> Change:
+def _explain_category(target: Target, start: FloatArray, feature: int, home: int) -> Change:
     """One category alone: the first value that flips; size 1 where there is one."""
-    codes = np.unique(np.concatenate([term.codes for term in model.member_terms if feature in term.features]))
+    asked, terms = target.perturbation, target.model.member_terms
+    codes = np.unique(np.concatenate([term.codes for term in terms if feature in term.features]))
     options = np.concatenate([codes, list_outside(codes)]) if asked.unseen else codes
     options = asked.codes.get(feature, options)
     rows = np.tile(start, (options.size, 1))
     rows[:, feature] = options
-    flips = np.flatnonzero(find_labels(model, rows, noise, rule=rule) != home) if options.size else np.empty(0, int)
+    flips = np.flatnonzero(target.label(rows) != home) if options.size else np.empty(0, int)
     if not flips.size:
         return Change(feature, np.inf, np.inf, None)
     return Change(feature, np.nan, 1.0, freeze(rows[flips[0]].copy()))
 
 
-def _explain_joint(
-    model: Model,
-    start: FloatArray,
-    noise: Noise | None,
-    whole: Certificates,
-    ball: Perturbation,
-    alone: Sequence[Change],
-) -> Change:
+def _explain_joint(target: Target, start: FloatArray, whole: Certificates, alone: Sequence[Change]) -> Change:
     """All numbers together: the certificate, and the nearest flip that was found, maybe of one column alone."""
-    found = attack_rows(model, start[None], Request(noise, whole.rule, ball))
+    found = attack_rows(start[None], Request(target))
     found.require_outside(whole)
     size, row = float(found.distance[0]), freeze(found.rows[0]) if found.found[0] else None
-    numbers = list(model.numerical_features)
+    numbers, ball = list(target.model.numerical_features), target.perturbation
     for one in alone:
         if one.row is not None and one.feature in numbers:
             change = np.nan_to_num(one.row - start)[None, numbers]  # what is missing stays so

@@ -53,8 +53,8 @@ def attack_linear(
 def change_worst(linear: LinearSum, rows: FloatArray, perturbation: Perturbation, is_high: int) -> FloatArray:
     """Rows with their worst categories, as many as may change."""
     starts = rows.copy()
-    tables = [one for one in linear.tables.fixed if one.features[0] not in perturbation.frozen]
-    change_categories(starts, rows, tables, perturbation, np.full(len(rows), 1.0 if is_high else -1.0))
+    signs = np.full(len(rows), 1.0 if is_high else -1.0)
+    change_categories(starts, rows, linear.tables.fixed, perturbation, signs)
     return starts
 
 

@@ -17,7 +17,15 @@ from derand.certificates.bounds.packing import PackedTerms
 from derand.certificates.rules.mean import expect_scores
 from derand.certificates.search.cell_weights import Member, compute_margins, list_members, orient_scores, weigh_cells
 from derand.certificates.search.feasible_set import FeasibleSet
-from derand.certificates.search.positions import Landscape, Turn, list_beside, list_local, list_wide, locate_turn
+from derand.certificates.search.positions import (
+    Landscape,
+    Turn,
+    list_beside,
+    list_local,
+    list_wide,
+    locate_turn,
+    pick,
+)
 from derand.kernels.norms import measure_norms
 
 _ROUNDS = 4
@@ -73,9 +81,9 @@ class Search:
         self.feasible = feasible
         self.points = feasible.starts.copy()
         self.distances: FloatArray = np.full(len(feasible), np.inf)
-        self._members = [one for one in list_members(feasible.model) if one.problem.terms.n_terms]
+        self._members = [one for one in list_members(feasible.target.model) if one.problem.terms.n_terms]
         self._is_vote = len(self._members) > 1
-        self._is_mass = feasible.rule == "vote" and feasible.noise is not None
+        self._is_mass = feasible.target.rule == "vote" and feasible.noise is not None
         self._wide: Landscape | None = None
 
     def run(self, others: FloatArray, rngs: Sequence[np.random.Generator]) -> None:
@@ -187,7 +195,7 @@ class Search:
     def _compute_needed(self, member_weights: list[FloatArray], at: IntArray) -> FloatArray:
         """How much must fall: by scores what separates them from the threshold, else as much as at the flip."""
         feasible = self.feasible.take(at)
-        if self.feasible.rule == "mean" and len(self._members) == 1:
+        if self.feasible.target.rule == "mean" and len(self._members) == 1:
             (member,) = self._members
             terms, threshold = member.problem.terms, member.problem.threshold
             score = expect_scores(terms, feasible.starts, feasible.noise) + terms.fixed_scores(feasible.starts)
@@ -243,7 +251,7 @@ class Search:
         wide, decreases = self._wide, self._wide.compute_decreases(self._list_first_weights()[-1])
         count = _SINGLE_COLUMNS_OF_VOTES if self._is_vote else _SINGLE_COLUMNS
         deepest = np.argsort(-decreases.max(axis=1), axis=1, kind="stable")[:, :count]
-        ends = [np.take_along_axis(wide.positions, decreases.argmax(axis=1)[:, None], axis=1)[:, 0]]
+        ends = [pick(wide.positions, decreases.argmax(axis=1))]
         if self._is_vote:  # members want different things
             ends = [wide.positions.min(axis=1), wide.positions.max(axis=1)]
         for k in range(deepest.shape[1]):
@@ -291,7 +299,7 @@ class Search:
 
     def _restart(self, rngs: Sequence[np.random.Generator]) -> None:
         """Once more with worths that are off by chance, which leads around what the first way ran into."""
-        if self.feasible.noise is not None and self.feasible.rule == "mean" and len(self._members) == 1:
+        if self.feasible.noise is not None and self.feasible.target.rule == "mean" and len(self._members) == 1:
             return  # the worst case of the mean is known
         assert self._wide is not None
         everyone = np.arange(len(self.feasible))

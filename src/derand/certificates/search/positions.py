@@ -26,7 +26,7 @@ _LOCAL = np.array([0.0, 0.4, 0.7, 0.85, 0.93, 0.97, 1.0, 1.03, 1.07, 1.15, 1.3, 
 """Shares of a move that was found, at which a better one is looked for."""
 _HAIR = 1 / 64
 """In noise scales: over so much slopes are measured."""
-_LEAST_PRICE = 1e-12
+_LEAST_MULTIPLIER = 1e-12
 _HALVINGS = 18
 _COMPLETIONS = 8
 _PUT_BACK = 6
@@ -38,7 +38,7 @@ class Landscape:
     Attributes
     ----------
     positions, costs : arrays of shape (n_rows, n_positions, n_columns)
-        Of the columns `ground.features`; costs in units.
+        Of the columns `feasible.features`; costs in units.
     """
 
     def __init__(self, feasible: FeasibleSet, sums: Sequence[PackedTerms], positions: FloatArray) -> None:
@@ -103,7 +103,7 @@ class Landscape:
         """The way from the rows, at 0, to where all columns are at their worst, at 1; a share for each row."""
         norm = self._feasible.norm
         if norm is None:
-            worst = self.put_points(_pick(self.positions, decreases.argmax(axis=1)))
+            worst = self.put_points(pick(self.positions, decreases.argmax(axis=1)))
             return lambda shares: np.where(shares[:, None] > 0, worst, self._feasible.starts)
         if norm == 0:
             return self._walk_by_columns(decreases)
@@ -112,7 +112,7 @@ class Landscape:
     def _walk_by_multipliers(self, decreases: FloatArray, norm: float) -> Callable[[FloatArray], FloatArray]:
         """For ever lower multipliers per distance to the power of the norm."""
         _, choose = self._choose_by_multipliers(decreases, norm)
-        return lambda shares: self.put_points(_pick(self.positions, choose(shares)))
+        return lambda shares: self.put_points(pick(self.positions, choose(shares)))
 
     def _choose_by_multipliers(
         self, decreases: FloatArray, norm: float
@@ -125,7 +125,7 @@ class Landscape:
         top = np.where(np.isfinite(top), top, 1e200)
 
         def choose(shares: FloatArray) -> IntArray:
-            multiplier = 1.01 * top * _LEAST_PRICE**shares
+            multiplier = 1.01 * top * _LEAST_MULTIPLIER**shares
             with np.errstate(over="ignore"):
                 return np.asarray((decreases - multiplier[:, None, None] * costs).argmax(axis=1))
 
@@ -145,7 +145,7 @@ class Landscape:
         for part in np.linspace(0.0, 1.0, _COMPLETIONS):
             yield self._complete_one(decreases, costs, needed, choose(part * shares))
         turn = choose(shares)
-        farthest = np.argsort(-_pick(costs, turn), axis=1, kind="stable")
+        farthest = np.argsort(-pick(costs, turn), axis=1, kind="stable")
         for k in range(min(_PUT_BACK, farthest.shape[1])):
             best = turn.copy()
             np.put_along_axis(best, farthest[:, k, None], 0, axis=1)
@@ -154,13 +154,13 @@ class Landscape:
     def _complete_one(
         self, decreases: FloatArray, costs: FloatArray, needed: FloatArray, best: IntArray
     ) -> tuple[FloatArray, FloatArray]:
-        fallen = _pick(decreases, best)
+        fallen = pick(decreases, best)
         missing = needed - fallen.sum(axis=1)
         enough = decreases - fallen[:, None] >= missing[:, None, None]
-        extra = np.where(enough, costs - _pick(costs, best)[:, None], np.inf).reshape(len(decreases), -1)
+        extra = np.where(enough, costs - pick(costs, best)[:, None], np.inf).reshape(len(decreases), -1)
         position, column = np.divmod(extra.argmin(axis=1), decreases.shape[2])
         rows = np.flatnonzero(np.isfinite(extra.min(axis=1)))
-        near = _pick(self.positions, best)
+        near = pick(self.positions, best)
         far = near.copy()
         far[rows, column[rows]] = self.positions[rows, position[rows], column[rows]]
         return self.put_points(near), self.put_points(far)
@@ -175,13 +175,13 @@ class Landscape:
             window = (shares * most)[:, None, None]
             inside = self.costs <= window
             best = np.where(inside, decreases, -np.inf).argmax(axis=1)
-            sign, cost = _pick(signs, best), _pick(self.costs, best)
+            sign, cost = pick(signs, best), pick(self.costs, best)
             same_sign = signs == sign[:, None]
             farther = (inside & same_sign & (self.costs > cost[:, None])).any(axis=1)
             beyond = (~inside & same_sign).any(axis=1) & (self._feasible.noise is not None)
             with np.errstate(over="ignore", invalid="ignore"):
                 ends = starts + sign * window[:, 0] * units
-            return self.put_points(np.where(beyond & ~farther & (sign != 0), ends, _pick(self.positions, best)))
+            return self.put_points(np.where(beyond & ~farther & (sign != 0), ends, pick(self.positions, best)))
 
         return point
 
@@ -190,7 +190,7 @@ class Landscape:
         deepest = decreases.max(axis=1)
         ranks = np.argsort(np.argsort(-deepest, axis=1, kind="stable"), axis=1, kind="stable")
         useful = (deepest > 0).sum(axis=1)
-        worst, own = _pick(self.positions, decreases.argmax(axis=1)), self.positions[:, 0]
+        worst, own = pick(self.positions, decreases.argmax(axis=1)), self.positions[:, 0]
 
         def point(shares: FloatArray) -> FloatArray:
             count = np.ceil(shares * useful)
@@ -199,7 +199,7 @@ class Landscape:
         return point
 
 
-def _pick(values: FloatArray, at: IntArray) -> FloatArray:
+def pick(values: FloatArray, at: IntArray) -> FloatArray:
     """The entries of shape (n_rows, n_columns) of one place per column."""
     return np.asarray(np.take_along_axis(values, at[:, None], axis=1)[:, 0])
 
@@ -281,7 +281,9 @@ def _list_beside_edges(feasible: FeasibleSet, starts: FloatArray, edges: list[Fl
     """The nearest number beyond each edge, by whole steps where there are some."""
     most = max((one.size for one in edges), default=0)
     positions = np.repeat(starts[:, None], most + 1, axis=1)
-    for column, (one, step) in enumerate(zip(edges, feasible.steps[feasible.features].tolist(), strict=True)):
+    for column, (one, step) in enumerate(
+        zip(edges, feasible.target.perturbation.steps[feasible.features].tolist(), strict=True)
+    ):
         own = starts[:, column, None]
         above = one > own
         beside = np.where(above, one, np.nextafter(one, -np.inf))

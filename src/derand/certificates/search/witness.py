@@ -1,65 +1,301 @@
-"""Witnesses: rows within a box that flip the label, found where it is worst, term by term.
+"""Witnesses: changes that flip a row, found where it is worst, and made smaller.
 
-Whether such a row does flip is asked of the rule, by the function that `predict` calls. Must not know how a rule proves
-what it says.
+Owns the worst change within a box, term by term; what is put back of a change (columns that the flip does not need,
+numbers nearer to their own values and with fewer digits); and the checks: whatever comes out flips by the labels of
+`predict` and stays within the perturbation. Must not know how a rule proves what it says.
 """
 
 from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, replace
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 
 import numpy as np
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.pairwise import build_pair
-from derand.certificates.kinds import Linear, Pairwise, kind_of
-from derand.certificates.labels import find_labels
+from derand.certificates.kinds import Linear, Pairwise, kind_of, stands_for_another
+from derand.certificates.search.feasible_set import Target, are_same
 from derand.certificates.search.linear import attack_linear
-from derand.certificates.search.worst_positions import change_missing, move_to_worst
-from derand.model import Model
+from derand.certificates.search.worst_positions import change_missing, expect_term, move_to_worst
+from derand.model import AdditiveEnsemble
 from derand.noise import Noise
-from derand.perturbation import Perturbation
+
+Flips = Callable[[FloatArray], BoolArray]
+"""Which of some changed rows, (n, n_features), get another label and are allowed."""
+_FEW = 8
+"""Columns that are put back one by one; of more, as many as possible are put back together first."""
+_MOST = 32
+"""Columns left over that are still tried one by one."""
+_BLOCK = 2**12
+_PARTS = 16
+_PASSES = 3
+_DIGITS_OF_A_MOVE = (2, 3, 5, 8)
 
 
-def search_witnesses(
-    model: Model, rows: FloatArray, noise: Noise | None, rule: str, perturbation: Perturbation, labels: IntArray
-) -> tuple[BoolArray, FloatArray]:
+def search_witnesses(target: Target, rows: FloatArray, labels: IntArray) -> tuple[BoolArray, FloatArray]:
     """Which rows have a change within the limits that flips their label, and the changed rows.
 
     The ball of the perturbation is not looked at. Rows that do not flip are as they were.
     """
+    model, perturbation = target.model, target.perturbation
     kind = kind_of(model)
     if isinstance(kind, Linear):
         changed, distance = attack_linear(kind.ensemble, rows, labels, perturbation)
         return np.isfinite(distance), changed
     if isinstance(kind, Pairwise):
-        return _search_pairs(model, rows, noise, rule, perturbation, labels)
-    low, high = perturbation.box(rows)
+        return _search_pairs(kind.ensemble, target, rows, labels)
     signs = np.where(labels == 1, 1.0, -1.0)  # what is worst is lowest, after this
     may_miss = set(model.missing_features) - perturbation.frozen
     flips, witnesses = np.zeros(rows.shape[0], dtype=bool), np.array(rows, dtype=np.float64)
     for member in model.members:
-        moved = move_to_worst(member, rows, noise, perturbation, signs, low, high)
-        changing = [term for term in member.terms if len(term.axes) == 1 and term.axes[0].feature in may_miss]
-        change_missing(moved, noise, changing, perturbation, signs)
-        found = ~flips & (find_labels(model, moved, noise, rule=rule) != labels)
+        moved = move_to_worst(member, rows, target.noise, perturbation, signs)
+        change_missing(moved, target.noise, member.terms, may_miss, perturbation, signs)
+        found = ~flips & (target.label(moved) != labels)
         witnesses[found], flips = moved[found], flips | found
     return flips, witnesses
 
 
 def _search_pairs(
-    model: Model, rows: FloatArray, noise: Noise | None, rule: str, perturbation: Perturbation, labels: IntArray
+    ensemble: AdditiveEnsemble, target: Target, rows: FloatArray, labels: IntArray
 ) -> tuple[BoolArray, FloatArray]:
     """Of several classes: what flips a comparison, where it flips the label as well."""
-    (ensemble,) = model.members
     flips, witnesses = np.zeros(rows.shape[0], dtype=bool), np.array(rows, dtype=np.float64)
     for low, high in ensemble.pairs:
         at = np.flatnonzero(~flips & ((labels == low) | (labels == high)))
         if not at.size:
             continue
-        own_labels = (labels[at] == high).astype(np.int64)
-        moved, changed = search_witnesses(
-            build_pair(ensemble, low, high), rows[at], noise, rule, perturbation, own_labels
-        )
+        pair = replace(target, model=build_pair(ensemble, low, high))
+        moved, changed = search_witnesses(pair, rows[at], (labels[at] == high).astype(np.int64))
         at, changed = at[moved], changed[moved]
-        found = find_labels(model, changed, noise, rule=rule) != labels[at] if at.size else np.empty(0, dtype=bool)
+        found = target.label(changed) != labels[at] if at.size else np.empty(0, dtype=bool)
         flips[at[found]], witnesses[at[found]] = True, changed[found]
     return flips, witnesses
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Verifier(Target):
+    """Rows with their labels, and what decides whether a changed row flips."""
+
+    rows: FloatArray
+    labels: IntArray
+    with_error: bool = False
+    """Whether a model that stands for another one must flip by more than its `score_error`."""
+
+    def flips(self, points: FloatArray, at: IntArray) -> BoolArray:
+        """Whether each point has another label than the row that it belongs to."""
+        if not at.size:
+            return np.zeros(0, dtype=bool)
+        other = self.label(points, 1) != self.labels[at]
+        return np.asarray(other & self._is_sure(points, at))
+
+    def allows(self, points: FloatArray, at: IntArray) -> BoolArray:
+        """Whether the numbers of each point lie in the box of its row, by whole steps where there are some."""
+        own, numbers = self.rows[at], list(self.model.numerical_features)
+        low, high = self.perturbation.box(own)
+        inside = (points >= low) & (points <= high) | (points == own) | np.isnan(points) | np.isnan(own)
+        for column in np.flatnonzero(self.perturbation.steps).tolist():
+            step = self.perturbation.steps[column]
+            counts = np.rint((points[:, column] - own[:, column]) / step)
+            inside[:, column] &= (own[:, column] + counts * step == points[:, column]) | np.isnan(counts)
+        return np.asarray(inside[:, numbers].all(axis=1))
+
+    def _is_sure(self, points: FloatArray, at: IntArray) -> BoolArray | bool:
+        """Whether a model that stands for another one is ahead by enough for both to flip."""
+        if not self.with_error or not any(map(stands_for_another, self.model.members)):
+            return True
+        (member, *others) = [_subtract_outputs(one) for one in self.model.members]
+        if others or kind_of(member).effective_noise(self.noise) is not None:
+            return False
+        scores, errors = member.score(points), member.bound_errors(points)
+        if member.threshold is not None:
+            return np.asarray(np.abs(scores - member.threshold) > errors)
+        scores, every = scores + np.array(member.offsets), np.arange(at.size)
+        highest = (scores + errors)[every, self.labels[at]]
+        lowest = scores - errors
+        lowest[every, self.labels[at]] = -np.inf
+        return np.asarray(lowest.max(axis=1) > highest)
+
+
+def shrink_witnesses(verifier: Verifier, changed: FloatArray) -> FloatArray:
+    """Changed rows that flip, without columns that the flip does not need.
+
+    Columns are put back from the least contribution on, so that of a sum of single columns by the mean or without noise
+    the fewest columns are left.
+    """
+    kept = changed.copy()
+    for start in range(0, len(changed), _BLOCK):
+        at = np.arange(start, min(start + _BLOCK, len(changed)))
+        part = replace(verifier, rows=verifier.rows[at], labels=verifier.labels[at])
+        kept[at] = put_back(part, changed[at], _weigh_columns(part, changed[at]))
+    return kept
+
+
+def put_back(
+    verifier: Verifier, changed: FloatArray, weights: FloatArray, columns: BoolArray | None = None
+) -> FloatArray:
+    """Changed rows with columns put back as long as they flip, those of the least weight first.
+
+    `columns` says which ones may be put back, (n_rows, n_features); None for all.
+    """
+    may = np.ones(changed.shape, dtype=bool) if columns is None else columns
+    kept, active = changed.copy(), np.arange(len(changed))
+    if (may & ~are_same(verifier.rows, kept)).sum(axis=1).max(initial=0) > _FEW:
+        kept = _put_back_together(verifier, kept, weights, may)
+    while active.size:
+        differ = may[active] & ~are_same(verifier.rows[active], kept[active])
+        order = np.argsort(np.where(differ, weights[active], np.inf), axis=1, kind="stable")
+        counts, dropped = differ.sum(axis=1), np.zeros(active.size, dtype=bool)
+        for k in range(min(int(counts.max(initial=0)), _MOST)):
+            part = np.flatnonzero(counts > k)
+            at, column = active[part], order[part, k]
+            points = kept[at]
+            points[np.arange(at.size), column] = verifier.rows[at, column]
+            flips = verifier.flips(points, at)
+            kept[at[flips]] = points[flips]
+            dropped[part[flips]] = True
+        active = active[dropped]
+    return kept
+
+
+def _put_back_together(verifier: Verifier, changed: FloatArray, weights: FloatArray, may: BoolArray) -> FloatArray:
+    """The most columns of the least weight that can be put back at the same time, by bisection."""
+    rows, everyone = verifier.rows, np.arange(len(changed))
+    differ = may & ~are_same(rows, changed)
+    ranks = np.argsort(np.argsort(np.where(differ, weights, np.inf), axis=1, kind="stable"), axis=1)
+    low, high = np.zeros(len(changed), dtype=np.int64), differ.sum(axis=1) + 1
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        flips = verifier.flips(np.where(differ & (ranks < middle[:, None]), rows, changed), everyone)
+        low, high = np.where(flips, middle, low), np.where(flips, high, np.maximum(middle, low + 1))
+    return np.where(differ & (ranks < low[:, None]), rows, changed)
+
+
+def _weigh_columns(verifier: Verifier, changed: FloatArray) -> FloatArray:
+    """How much the change of each column contributes to the flip of each row, (n_rows, n_features), to nearest."""
+    model, rows, labels = verifier.model, verifier.rows, verifier.labels
+    weights = np.zeros(rows.shape)
+    if model.n_classes == 2:
+        votes = np.ones(len(model.members)) if model.weights is None else model.weights
+        for member, vote in zip(model.members, votes.tolist(), strict=True):
+            signs = np.where(labels == 1, vote, -vote)
+            weights += signs[:, None] * _subtract_terms(_subtract_outputs(member), rows, changed, verifier.noise)
+        return weights
+    (ensemble,) = model.members
+    after = verifier.label(changed, 1)
+    for low, high in ensemble.pairs:
+        at = np.flatnonzero((np.minimum(labels, after) == low) & (np.maximum(labels, after) == high))
+        if at.size:
+            signs = np.where(labels[at] == high, 1.0, -1.0)
+            difference = ensemble.duel(low, high)
+            weights[at] = signs[:, None] * _subtract_terms(difference, rows[at], changed[at], verifier.noise)
+    return weights
+
+
+def _subtract_outputs(member: AdditiveEnsemble) -> AdditiveEnsemble:
+    """The same as one sum, where it has an output for each of two classes."""
+    return member.duel(0, 1) if member.n_outputs == 2 else member
+
+
+def _subtract_terms(member: AdditiveEnsemble, rows: FloatArray, changed: FloatArray, noise: Noise | None) -> FloatArray:
+    """What a change takes off the expected score, by column; a term of several columns counts in each of them."""
+    lost = np.zeros(rows.shape)
+    for term in member.terms:
+        size = expect_term(term, rows, noise) - expect_term(term, changed, noise)
+        lost[:, list(term.features)] += size[:, None]
+    return np.nan_to_num(lost)
+
+
+def refine_change(
+    verifier: Verifier, row: int, changed: FloatArray, whole: Collection[int] = (), dates: Collection[int] = ()
+) -> FloatArray:
+    """A changed row with each number as near to its own value as was found to flip, and with few digits.
+
+    `whole` are columns whose whole numbers stay whole, `dates` those in days.
+    """
+    own, at = verifier.rows[row], np.array([row])
+    if not verifier.flips(changed[None], at)[0]:
+        return changed  # the model stands for another one, and is too near to its threshold
+
+    def flips(points: FloatArray) -> BoolArray:
+        belongs = np.full(len(points), row)
+        return np.asarray(verifier.allows(points, belongs) & verifier.flips(points, belongs))
+
+    moves = np.nan_to_num(np.abs(changed - own) / verifier.perturbation.units)
+    moves[list(verifier.model.categorical_features)] = 0.0
+    kept = changed
+    for feature in np.argsort(-moves, kind="stable")[: np.count_nonzero(moves)].tolist():
+        step = float(verifier.perturbation.steps[feature])
+        if not step and feature in whole and float(own[feature]).is_integer() and float(kept[feature]).is_integer():
+            step = 1.0
+        kept = _pull_back(flips, own, kept, feature, step, fractions=(1, 86_400) if feature in dates else ())
+    return kept
+
+
+def _pull_back(
+    flips: Flips, own: FloatArray, changed: FloatArray, feature: int, step: float, fractions: Sequence[int]
+) -> FloatArray:
+    """The same with one number as near to its own value as was found to flip, and with few digits."""
+    before, after = float(own[feature]), float(changed[feature])
+    near = before
+    for _ in range(_PASSES):
+        positions = _list_between(before, near, after, step)
+        if not positions.size:
+            break
+        tried = np.tile(changed, (positions.size, 1))
+        tried[:, feature] = positions
+        good = np.flatnonzero(flips(tried))
+        if not good.size:
+            near = float(positions[-1])
+            continue
+        first = int(good[0])
+        after, near = float(positions[first]), float(positions[first - 1]) if first else near
+    found = changed.copy()
+    found[feature] = after
+    if not step:
+        start = found.copy()
+        start[feature] = before
+        found[feature] = round_flip(start, feature, after, flips, fractions=fractions)
+    return found
+
+
+def _list_between(before: float, near: float, after: float, step: float) -> FloatArray:
+    """Values between one that was tried and one that flips, from the nearest on: multiples of a step, or any."""
+    if not step:
+        positions = near + (after - near) * np.arange(1, _PARTS) / _PARTS
+        return np.asarray(positions[(positions != near) & (positions != after)])
+    first, last = (round(abs(end - before) / step) for end in (near, after))
+    counts = np.unique(np.linspace(first, last, _PARTS + 1).round()[1:-1])
+    counts = counts[(counts > first) & (counts < last)]
+    return np.asarray(before - counts * step if after < before else before + counts * step)
+
+
+def round_flip(start: FloatArray, feature: int, after: float, flips: Flips, *, fractions: Sequence[int] = ()) -> float:
+    """A value of few digits, at or beyond the one that flips, that flips as well; the value itself where none does.
+
+    `start` is the row before the change. With `fractions`, multiples of 1 / fraction are short, such as whole days and
+    seconds of a date in days; without, decimals are.
+
+    Examples
+    --------
+    >>> round_flip(np.array([2400.0]), 0, 1870.91, lambda rows: rows[:, 0] < 1871)
+    1870.0
+    """
+    before = float(start[feature])
+    move = abs(after - before)
+    if not math.isfinite(move) or move == 0:
+        return after
+    if fractions:
+        level = math.floor if after < before else math.ceil
+        tried = [level(after * fraction) / fraction for fraction in fractions]
+    else:
+        first = math.floor(math.log10(move))
+        rounding = ROUND_FLOOR if after < before else ROUND_CEILING
+        steps = [Decimal(1).scaleb(first - digits) for digits in _DIGITS_OF_A_MOVE]
+        tried = [float((Decimal(after) / step).to_integral_value(rounding) * step) for step in steps]
+    rows = np.tile(start, (len(tried), 1))
+    rows[:, feature] = tried
+    good = np.flatnonzero(flips(rows))
+    return tried[int(good[0])] if good.size else after

@@ -1,9 +1,12 @@
-"""Numbers that go missing or appear: by how much that can lower a sum.
+"""Missing numbers: where they stand, and by how much a sum can decrease where numbers go missing or appear.
 
-Owns what a threat's budget of such changes does to the score of each row, term by term (docs/theory.md, section 10): by
-expected scores for the mean, by the scores themselves for the vote, and which sets of columns can be tried one by one.
-Must not know rules, thresholds or how worst cases are found. Falls are in grid units, towards the other label: for
-label 0, in which a sum must not rise, those of the negated scores. All are upper bounds; whole numbers are exact.
+Owns the position of a missing number: beyond every edge, so far that noise does not bring it back. There the last cell
+of its term has all the mass, the kernels see an ordinary row, and what its own cell scores instead is a shift
+(`PackedTerms.fixed_scores`). Owns what a budget of such changes does to the score of each row, term by term
+(docs/theory.md, section 10): by expected scores for the mean, by the scores themselves for the vote, and which sets of
+columns can be tried one by one. Decreases are in grid units, towards the other label: for label 0, in which a sum must
+not increase, those of the negated scores. All are upper bounds; whole numbers are exact. Must not know rules,
+thresholds or how worst cases are found.
 """
 
 from __future__ import annotations
@@ -16,15 +19,86 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
-from derand.certificates.bounds.missing_values import Filled, compute_position
 from derand.certificates.bounds.packing import MissingCell, PackedTerms
 from derand.noise import Noise
 from derand.perturbation import Perturbation
 
-Falls = NDArray[Any]
+_BEYOND = 1e4
+"""Noise scales beyond the last edge: more than any noise carries a share of, and beyond all knots of a curve."""
+_APART = 2.0**-20
+"""Of the last edge's own size, at least: more than any rounding of places."""
+Decreases = NDArray[Any]
 """Whole numbers without noise, else doubles that are rounded upward."""
 MOST_SETS = 1000
 """Sets of columns that are tried one by one."""
+
+
+class Filled(NamedTuple):
+    """Rows without missing values.
+
+    Attributes
+    ----------
+    rows : array of shape (n_rows, n_features)
+        A missing number stands beyond the last edge of its term; one of a term of several columns stays NaN.
+    is_missing : array of booleans of the same shape, or None
+        Which numbers those are; None where there are none.
+    """
+
+    rows: FloatArray
+    is_missing: BoolArray | None
+
+    def take(self, at: IntArray) -> Filled:
+        """Some of the rows."""
+        return Filled(self.rows[at], None if self.is_missing is None else self.is_missing[at])
+
+
+def fill_missing(terms: PackedTerms, rows: FloatArray, noise: Noise | None) -> Filled:
+    """The same rows with a place for each missing number that some term has a cell for.
+
+    Rows are returned as they are where nothing is missing.
+    """
+    of_grids = [at for grid in terms.grids for at, cell in zip(grid.features, grid.takes_missing, strict=True) if cell]
+    columns = [cell.feature for cell in terms.missing_cells] + of_grids
+    if not columns or not np.isnan(rows[:, columns]).any():
+        return Filled(rows, None)
+    filled, is_missing = np.array(rows, dtype=np.float64), np.zeros(rows.shape, dtype=bool)
+    for cell in terms.missing_cells:
+        at = np.isnan(rows[:, cell.feature])
+        if at.any():
+            filled[at, cell.feature] = compute_position(cell, noise)
+            is_missing[:, cell.feature] = at
+    is_missing[:, of_grids] = np.isnan(rows[:, of_grids])
+    return Filled(filled, is_missing)
+
+
+def compute_position(cell: MissingCell, noise: Noise | None) -> float:
+    """Where a missing number of a term stands: in its last cell, under noise all but surely."""
+    if not cell.edges.size:
+        return 0.0
+    last = float(cell.edges[-1])
+    if noise is None:
+        return last
+    scale = float(noise.scales(np.array([cell.feature]))[0])
+    position = min(last + max(2 * _BEYOND * scale, _APART * abs(last)), float(np.finfo(np.float64).max))
+    if not (position - last) / scale >= _BEYOND:
+        raise ValueError(
+            f"A missing value of column {cell.feature} needs room above its last edge, got {last!r} beside noise of "
+            f"scale {scale!r}: divide the column by some large number, edges and units as well."
+        )
+    return position
+
+
+def compute_ends(terms: PackedTerms, is_missing: BoolArray | None) -> tuple[Any, Any]:
+    """The lowest and the highest sum of reduced scores that noise can give each row; numbers without missing values.
+
+    Terms of several columns count with all their cells.
+    """
+    if is_missing is None or not terms.n_terms:
+        return 0, terms.largest
+    held = is_missing[:, terms.features]
+    last = terms.scores[terms.starts[1 : terms.n_plain + 1] - 1]
+    above = terms.ranges[: terms.n_plain].astype(np.int64) - last
+    return (held @ last)[:, None], (terms.largest - held @ above)[:, None]
 
 
 def list_changing(terms: PackedTerms, perturbation: Perturbation) -> tuple[MissingCell, ...]:
@@ -42,14 +116,16 @@ def list_changing(terms: PackedTerms, perturbation: Perturbation) -> tuple[Missi
     return tuple(cell for cell in terms.missing_cells if cell.feature not in perturbation.frozen)
 
 
-def add_largest(decreases: Falls, budget: int) -> Falls:
+def add_largest(decreases: Decreases, budget: int) -> Decreases:
     """The sum of the largest falls of each row, as many as the budget allows, (n_rows,)."""
     largest = -np.sort(-decreases, axis=1)[:, :budget]
     total = largest.sum(axis=1)
     return np.asarray(total if total.dtype.kind == "i" else total * (1 + EPSILON * (largest.shape[1] + 4)))
 
 
-def compute_decreases(missing_cells: tuple[MissingCell, ...], filled: Filled, noise: Noise | None, label: int) -> Falls:
+def compute_decreases(
+    missing_cells: tuple[MissingCell, ...], filled: Filled, noise: Noise | None, label: int
+) -> Decreases:
     """By how much the expected score falls where the number of one term goes missing or appears, (n_rows, n_missing).
 
     From where the row stands; a number that appears may be anything.
@@ -59,8 +135,8 @@ def compute_decreases(missing_cells: tuple[MissingCell, ...], filled: Filled, no
 
 
 def compute_floor_decreases(
-    missing_cells: tuple[MissingCell, ...], filled: Filled, terms: PackedTerms, floors: Falls, label: int
-) -> Falls:
+    missing_cells: tuple[MissingCell, ...], filled: Filled, terms: PackedTerms, floors: Decreases, label: int
+) -> Decreases:
     """The same from the lowest place that each number can be moved to; `floors` is that of each term, reduced."""
     positions = {int(feature): at for at, feature in enumerate(terms.features)}
     constant = np.zeros(floors.shape[0], dtype=floors.dtype)
@@ -72,7 +148,7 @@ def compute_floor_decreases(
     return _choose_decreases(missing_cells, filled, columns, label)
 
 
-def bound_decreases(missing_cells: tuple[MissingCell, ...], filled: Filled, label: int) -> Falls:
+def bound_decreases(missing_cells: tuple[MissingCell, ...], filled: Filled, label: int) -> Decreases:
     """By how much the score itself can fall in whatever cells noise has put the numbers, (n_rows, n_missing)."""
     columns = [np.full(filled.rows.shape[0], _orient(cell, label)[0].max()) for cell in missing_cells]
     return _choose_decreases(missing_cells, filled, columns, label)
@@ -85,7 +161,7 @@ class Variant(NamedTuple):
     ----------
     filled : Filled
         No noise acts on those columns: one that appears counts as the worst of its cells.
-    falls, rises : arrays of shape (n_rows,)
+    decreases, increases : arrays of shape (n_rows,)
         What their scores lose for label 1 and gain for label 0; negative where the change helps.
     """
 
@@ -133,8 +209,8 @@ def _orient(cell: MissingCell, label: int) -> tuple[IntArray, int]:
 
 
 def _choose_decreases(
-    missing_cells: tuple[MissingCell, ...], filled: Filled, columns: list[Falls], label: int
-) -> Falls:
+    missing_cells: tuple[MissingCell, ...], filled: Filled, columns: list[Decreases], label: int
+) -> Decreases:
     """From values to the cells of missing ones, or from these to the worst of all values; none below 0."""
     decreases = np.zeros((filled.rows.shape[0], len(missing_cells)), dtype=np.result_type(np.int64, *columns))
     for k, (cell, values) in enumerate(zip(missing_cells, columns, strict=True)):
@@ -145,7 +221,7 @@ def _choose_decreases(
     return np.maximum(decreases, 0)
 
 
-def _expect_upward(cell: MissingCell, x: FloatArray, noise: Noise | None, label: int) -> Falls:
+def _expect_upward(cell: MissingCell, x: FloatArray, noise: Noise | None, label: int) -> Decreases:
     """Upper bounds of a term's expected score at some values; exact without noise."""
     scores, _ = _orient(cell, label)
     if noise is None:

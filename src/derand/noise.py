@@ -419,14 +419,14 @@ class Gaussian(Noise):
         return rng.standard_normal(shape)
 
     def _sides(self, x: FloatArray, edges: FloatArray, scales: FloatArray) -> FloatArray:
-        from derand.kernels.cells.normal import bound_sides
+        from derand.kernels.cells.normal import Widening, bound_sides
 
-        return bound_sides(x, edges, scales, TAIL_ERROR, TAIL_ERROR_GROWTH, TINY)
+        return bound_sides(x, edges, scales, Widening(TAIL_ERROR, TAIL_ERROR_GROWTH, TINY))
 
     def _cells(self, x: FloatArray, edges: FloatArray, scales: FloatArray, starts: IntArray) -> FloatArray:
-        from derand.kernels.cells.normal import bound_cells
+        from derand.kernels.cells.normal import Widening, bound_cells
 
-        return bound_cells(x, edges, scales, starts, TAIL_ERROR, TAIL_ERROR_GROWTH, TINY)
+        return bound_cells(x, edges, scales, starts, Widening(TAIL_ERROR, TAIL_ERROR_GROWTH, TINY))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import pytest
 
 from derand import AdditiveEnsemble, StepFunction, Threat, certify
 from derand.kernels import compiling
-from derand.kernels.cells.normal import bound_cells, bound_sides, upper_tail
+from derand.kernels.cells.normal import Widening, bound_cells, bound_sides, upper_tail
 from derand.kernels.worst_case import pieces_in_numpy
 from derand.kernels.worst_case.curves import Curves
 from derand.kernels.worst_case.envelopes import tabulate_envelopes
@@ -20,7 +20,7 @@ from derand.noise import NOISES
 from tests.kernels.calls import failures
 from tests.kernels.worst_case.test_envelopes import draw_stretches, trace
 
-WIDENING = 2.0**-45, 2.0**-49, 2.0**-1022
+WIDENING = Widening(2.0**-45, 2.0**-49, 2.0**-1022)
 
 
 def both_ways(monkeypatch: pytest.MonkeyPatch, compute: Any) -> tuple[Any, Any]:
@@ -72,7 +72,7 @@ def test_every_early_version_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch
             limits: dict[int | str, Any] = dict.fromkeys(range(6), 0.3)
             certify(model, rows, "gaussian:0.5", rule="mean", threat=Threat(norm=2, limits=limits))
     upper_tail(np.abs(rows).ravel())
-    bound_sides(rows, np.zeros(6), np.ones(6), *WIDENING)
+    bound_sides(rows, np.zeros(6), np.ones(6), WIDENING)
     assert seen == {_name(loop) for loop in compiling.LOOPS if is_paired(loop)}
 
 
@@ -100,8 +100,8 @@ def test_tails_and_cells_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     for compute in (
         lambda: upper_tail(np.abs(x).ravel()),
-        lambda: bound_sides(x, edges, scales, *WIDENING),
-        lambda: bound_cells(x, edges, scales, starts, *WIDENING),
+        lambda: bound_sides(x, edges, scales, WIDENING),
+        lambda: bound_cells(x, edges, scales, starts, WIDENING),
     ):
         early, compiled = both_ways(monkeypatch, compute)
         assert early.tobytes() == compiled.tobytes()

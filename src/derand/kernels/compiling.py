@@ -13,12 +13,13 @@ import time
 import warnings
 from collections.abc import Callable
 from threading import RLock, local
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 
 from derand._core.progress import announce
 
+Function = TypeVar("Function", bound=Callable[..., Any])
 Compiler = Callable[..., Any]
 """Takes a function and options, among them `cache`: `numba.njit`, `numba.cuda.jit`."""
 
@@ -128,7 +129,7 @@ class Loop:
 
 def compile_loop(
     early: Callable[..., Any] | None = None, numbers: Callable[..., int] | None = None, **options: Any
-) -> Callable[[Callable[..., Any]], Any]:
+) -> Callable[[Function], Function]:
     """Compile a function for the CPU when it is first called; it runs without the GIL: `@compile_loop()`.
 
     `early` is a NumPy version with the same arguments and results, to the last bit; None: the function as written.
@@ -136,7 +137,11 @@ def compile_loop(
     Python run it while `EARLY` lasts; None: calls from Python are always compiled. `options` are further ones of
     `numba.njit`, such as `error_model` and `inline`.
     """
-    return lambda function: Loop(function, options, early, numbers)
+
+    def compile_it(function: Function) -> Function:
+        return cast(Function, Loop(function, options, early, numbers))
+
+    return compile_it
 
 
 @functools.cache

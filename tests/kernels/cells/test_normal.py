@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from derand import Gaussian
-from derand.kernels.cells.normal import COEFFICIENTS, N_TERMS, bound_cells, bound_sides, upper_tail
+from derand.kernels.cells.normal import COEFFICIENTS, N_TERMS, Widening, bound_cells, bound_sides, upper_tail
 from derand.noise import EPSILON, TAIL_ERROR, TAIL_ERROR_GROWTH, TINY
 from tests import oracle
 from tests.oracle import MP
 
-WIDENING = (TAIL_ERROR, TAIL_ERROR_GROWTH, TINY)
+WIDENING = Widening(TAIL_ERROR, TAIL_ERROR_GROWTH, TINY)
 DISTANCES = np.unique(
     np.concatenate(
         [
@@ -62,7 +62,7 @@ def test_error_of_the_tail() -> None:
 
 def sides_at(z: np.ndarray) -> np.ndarray:
     """Both sides of an edge at 0, seen from z."""
-    return bound_sides(z[:, None], np.zeros(1), np.ones(1), *WIDENING)[:, 0]
+    return bound_sides(z[:, None], np.zeros(1), np.ones(1), WIDENING)[:, 0]
 
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
@@ -89,9 +89,9 @@ def test_a_number_does_not_depend_on_its_place(size: int) -> None:
     rng = np.random.default_rng(size)
     z = rng.normal(size=size) * rng.choice([1e-3, 1.0, 12.0], size)
     edges, scales = rng.normal(size=size), rng.uniform(0.1, 2, size)
-    together = bound_sides(np.stack([z, z[::-1], z]), edges, scales, *WIDENING)
+    together = bound_sides(np.stack([z, z[::-1], z]), edges, scales, WIDENING)
     for i in range(size):
-        alone = bound_sides(z[i : i + 1, None], edges[i : i + 1], scales[i : i + 1], *WIDENING)[0, 0]
+        alone = bound_sides(z[i : i + 1, None], edges[i : i + 1], scales[i : i + 1], WIDENING)[0, 0]
         assert (together[0, i] == alone).all()
         assert (together[2, i] == alone).all()
         assert upper_tail(np.abs(z))[i] == upper_tail(np.abs(z[i : i + 1]))[0]
@@ -115,10 +115,10 @@ def draw_ends() -> list[tuple[float, float]]:
     return ends
 
 
-def cell_between(low: float, high: float, widening: tuple[float, float, float]) -> float:
+def cell_between(low: float, high: float, widening: Widening) -> float:
     """The middle one of three cells, seen from 0."""
     starts = np.array([0, 2])
-    return float(bound_cells(np.zeros((1, 2)), np.array([low, high]), np.ones(2), starts, *widening)[0, 1])
+    return float(bound_cells(np.zeros((1, 2)), np.array([low, high]), np.ones(2), starts, widening)[0, 1])
 
 
 def true_cell(low: float, high: float) -> oracle.Number:
@@ -142,7 +142,7 @@ def test_tails_are_rounded_away_from_each_other() -> None:
     near, far = (float(oracle.gaussian_tail(z)) for z in (1, 3))
     expected = near * (1 + 1e-3 + 1e-4) - far * (1 - 1e-3 - 9e-4)
     for low, high in ((1.0, 3.0), (-3.0, -1.0)):
-        assert math.isclose(cell_between(low, high, (1e-3, 1e-4, TINY)), expected, rel_tol=1e-14)
+        assert math.isclose(cell_between(low, high, Widening(1e-3, 1e-4, TINY)), expected, rel_tol=1e-14)
 
 
 def test_error_of_a_narrow_cell_is_within_the_widening() -> None:
@@ -151,7 +151,7 @@ def test_error_of_a_narrow_cell_is_within_the_widening() -> None:
     for low, high in draw_ends():
         middle, truth = abs(low + high) / 2, true_cell(low, high)
         if truth > 2 * TINY and high - low < 1 / (middle + 2):
-            error = abs(MP.mpf(cell_between(low, high, (0.0, 0.0, TINY))) / truth - 1)
+            error = abs(MP.mpf(cell_between(low, high, Widening(0.0, 0.0, TINY))) / truth - 1)
             assert error <= (4 + middle**2 / 4) * EPSILON
             worst = max(worst, float(error) / EPSILON / (4 + middle**2 / 4))
     assert worst > 0.1  # there were some
@@ -184,7 +184,7 @@ def test_cells_of_a_term_add_up_to_hardly_more_than_one(x: float) -> None:
     for n_edges in (1, 2, 3, 10, 300):
         for spread in (1e-9, 0.1, 1.0, 10.0, 1e300):
             edges = np.sort(rng.normal(size=n_edges)) * spread
-            cells = bound_cells(np.full((1, n_edges), x), edges, np.ones(n_edges), np.array([0, n_edges]), *WIDENING)
+            cells = bound_cells(np.full((1, n_edges), x), edges, np.ones(n_edges), np.array([0, n_edges]), WIDENING)
             total = math.fsum(cells[0].tolist())
             assert 1 <= total <= 1 + 3 * n_edges * TAIL_ERROR
             assert total <= 1 + 20 * TAIL_ERROR
@@ -194,8 +194,8 @@ def test_cells_of_one_edge_are_its_sides() -> None:
     """A term with one edge has the same cells as the loop for such terms gives, bit for bit."""
     rng = np.random.default_rng(8)
     x, edges, scales = rng.normal(size=(5, 30)) * 9, rng.normal(size=30), rng.uniform(0.1, 2, 30)
-    cells = bound_cells(x, edges, scales, np.arange(31), *WIDENING)
-    assert (cells == bound_sides(x, edges, scales, *WIDENING).reshape(5, 60)).all()
+    cells = bound_cells(x, edges, scales, np.arange(31), WIDENING)
+    assert (cells == bound_sides(x, edges, scales, WIDENING).reshape(5, 60)).all()
 
 
 @pytest.mark.parametrize("size", range(1, 24))
@@ -206,11 +206,11 @@ def test_a_term_does_not_depend_on_its_place(size: int) -> None:
     starts = np.concatenate([[0], np.cumsum(sizes)])
     edges = np.concatenate([np.sort(rng.normal(size=n) * rng.choice([1e-6, 0.1, 1.0, 20.0], n)) for n in sizes])
     x, scales = rng.normal(size=(3, edges.size)), np.repeat(rng.uniform(0.1, 2, len(sizes)), sizes)
-    together = bound_cells(x, edges, scales, starts, *WIDENING)
+    together = bound_cells(x, edges, scales, starts, WIDENING)
     for term, n in enumerate(sizes):
         own, cells = slice(starts[term], starts[term + 1]), slice(starts[term] + term, starts[term + 1] + term + 1)
         for row in range(3):
-            alone = bound_cells(x[row : row + 1, own], edges[own], scales[own], np.array([0, n]), *WIDENING)
+            alone = bound_cells(x[row : row + 1, own], edges[own], scales[own], np.array([0, n]), WIDENING)
             assert (alone[0] == together[row, cells]).all()
 
 

@@ -21,7 +21,7 @@ def find_least(u: float, size: float) -> float:
 def look_up_least(u: float, size: float, table: JumpTable) -> float:
     """E(u, size) by the table: a jump from 0 up to the size, at a cost of 1."""
     found = np.empty(1)
-    bound_jumps(u, 1.0, 1, np.array([0.0, size]), *table, found)
+    bound_jumps(u, 1.0, 1, np.array([0.0, size]), table, found)
     return float(found[0])
 
 

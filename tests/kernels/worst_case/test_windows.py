@@ -12,7 +12,7 @@ from derand import Gaussian, Laplace, Uniform
 from derand.certificates.bounds.curves import name_shapes, place_terms, trace_curves
 from derand.kernels import compiling
 from derand.kernels.worst_case.curves import UNEVEN
-from derand.kernels.worst_case.windows import count_terms, locate_box, search_windows, tabulate_minima
+from derand.kernels.worst_case.windows import Asked, count_terms, locate_box, search_windows, tabulate_minima
 from tests.kernels.worst_case.test_envelopes import draw_stretches, smooth
 
 KINDS = [Gaussian, Laplace, Uniform]
@@ -32,8 +32,8 @@ def test_windows_and_counts_against_dense_minima(kind: Any) -> None:
         rows = np.stack([rng.choice(one.edges, 6) + rng.normal(0.0, 0.6, 6) for one in stretches], axis=1)
         own = sum(smooth(stretch, noise, rows[:, k]) for k, stretch in enumerate(stretches))
         thresholds = own[:, None] * np.array([0.3, 0.7, 0.95])
-        radii = search_windows(rows, places, minima, thresholds, 1e-9)
-        counts = count_terms(rows, places, minima, thresholds, 1e-9)
+        radii = search_windows(rows, places, minima, Asked(thresholds, 1e-9))
+        counts = count_terms(rows, places, minima, Asked(thresholds, 1e-9))
         for (row, column), radius in np.ndenumerate(radii):
             falls = []
             for k, stretch in enumerate(stretches):
@@ -70,7 +70,7 @@ def test_rows_of_any_size(kind: Any) -> None:
     curves, places = trace_curves(stretches, shapes, noise, units), place_terms(stretches, shapes, units)
     rows = np.array([[1e308, -1e308, 1e308], [0.0, 1e308, -1e308], [-1e308, 5e-324, 0.0]])
     thresholds = np.full((3, 1), 0.4 * float(curves.ranges.sum()))
-    radii = search_windows(rows, places, tabulate_minima(curves), thresholds, 1e-9)
+    radii = search_windows(rows, places, tabulate_minima(curves), Asked(thresholds, 1e-9))
     assert (radii >= 0).all()
     assert np.isfinite(radii).all()
 
@@ -93,13 +93,13 @@ def test_what_is_known_ends_the_search_and_nothing_else(
         own = sum(smooth(stretch, noise, rows[:, k]) for k, stretch in enumerate(stretches))
         thresholds = own[:, None] * np.array([0.3, 0.7, 0.95, 0.999])
         box = locate_box(rows - 0.5 * units, rows + 0.7 * units, places) if boxed else None
-        alone = search_windows(rows, places, minima, thresholds, error, box)
+        alone = search_windows(rows, places, minima, Asked(thresholds, error), box)
         factors = [0.0, 0.3, 1 - 2e-7, np.nextafter(1, 0), 1.0, np.nextafter(1, 2), 1 + 2e-7, 1 + 1e-5, 3.0]
         with np.errstate(invalid="ignore"):
             guesses = [alone * factor for factor in factors] + [np.full(alone.shape, one) for one in (0.1, np.inf)]
         for known in guesses:
             known[np.isnan(known)] = 0.0
-            found = search_windows(rows, places, minima, thresholds, error, box, known=known)
+            found = search_windows(rows, places, minima, Asked(thresholds, error), box, known=known)
             np.testing.assert_array_equal(found, np.maximum(known, alone))
         assert (alone > 0).any()
         assert np.isfinite(alone).any()

@@ -100,10 +100,8 @@ def bound_boxes(grids: Sequence[PackedGrid], rows: FloatArray, noise: Noise) -> 
     tables, first = [], 0
     for grid in grids:
         own = slice(first, first + grid.n_edges + len(grid.edges))
-        table = np.zeros((rows.shape[0], grid.n_merged))
-        multiply_sides(
-            _add_missing(grid, rows, probabilities[:, own]), np.array(grid.shape, dtype=np.int64), grid.merged, table
-        )
+        sides = np.ascontiguousarray(_add_missing(grid, rows, probabilities[:, own]))
+        table = multiply_sides(sides, np.array(grid.shape, dtype=np.int64), grid.merged, grid.n_merged)
         tables.append(table * (1 + grid.widening))
         first = own.stop
     return tables

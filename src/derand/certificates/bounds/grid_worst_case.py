@@ -17,15 +17,9 @@ from derand._core.arrays import EPSILON, TINY, BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.grid_curves import Block, line_up_jumps, trace_grids
 from derand.certificates.bounds.worst_case_base import DUAL, EXACT, WorstCase
 from derand.kernels.worst_case.drops import WHOLE
-from derand.kernels.worst_case.grid_steps import (
-    GridStairs,
-    add_grid_scores,
-    compute_grid_floors,
-    measure_grid_distances,
-)
 from derand.kernels.worst_case.grids import Grids, bound_grids
 from derand.kernels.worst_case.jump_search import JUMP_ERROR, search_jump_squares
-from derand.kernels.worst_case.steps import Reach
+from derand.kernels.worst_case.steps import GridStairs, Reach, add_grid_scores, compute_grid_floors, measure_distances
 from derand.noise import Noise
 
 _RATIO = {1: 4.0, 2: 8.0}
@@ -245,7 +239,7 @@ class DeployedGridCase(WorstCase):
             holds = self.compute_lowest(rows, box)[:, None] > thresholds
             return np.where(holds, np.inf, 0.0), np.full(thresholds.shape, DUAL if stepped else EXACT, dtype=np.uint8)
         box = _open_box(rows) if box is None else box
-        radii, how = measure_grid_distances(rows, self._stairs, thresholds.astype(np.int64), self._norm, box)
+        radii, how = measure_distances(rows, self._stairs, thresholds.astype(np.int64), self._norm, box)
         exact = (how == WHOLE) & (self._norm != 0) & (not stepped)
         return radii, np.where(exact, EXACT, DUAL).astype(np.uint8)
 

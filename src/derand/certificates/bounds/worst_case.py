@@ -54,6 +54,7 @@ from derand.kernels.worst_case.steps import (
     prepare_stairs,
 )
 from derand.kernels.worst_case.windows import (
+    Asked,
     Box,
     Minima,
     bound_floors,
@@ -225,10 +226,8 @@ class SmoothedCase(WorstCase):
         floors = None if box is None or self._norm not in (1, 2) else self.compute_floors(rows, box)
         if self._norm in (1, 2):
             return self._bound_best(rows, thresholds, located, floors), how
-        positions, minima = self._positions, self._tables.minima
-        if not self._norm:
-            return count_terms(rows, positions, minima, thresholds, self._error, located), how
-        return search_windows(rows, positions, minima, thresholds, self._error, located), how
+        bound = search_windows if self._norm else count_terms
+        return bound(rows, self._positions, self._tables.minima, Asked(thresholds, self._error), located), how
 
     def sketch_radii(self, rows: FloatArray, thresholds: FloatArray, box: Reach | None = None) -> FloatArray | None:
         """By coarse multipliers alone."""
@@ -250,10 +249,8 @@ class SmoothedCase(WorstCase):
         if not at.size:
             return radii
         part = None if located is None else Box(located.low[at], located.high[at])
-        minima = self._tables.minima
-        radii[at] = search_windows(
-            rows[at], self._positions, minima, thresholds[at], self._error, part, known=radii[at]
-        )
+        asked = Asked(thresholds[at], self._error)
+        radii[at] = search_windows(rows[at], self._positions, self._tables.minima, asked, part, known=radii[at])
         if few and self._norm == 1:
             radii = np.maximum(radii, self._maximise_dual(rows, thresholds, floors, 2))
         return radii
@@ -267,7 +264,7 @@ class SmoothedCase(WorstCase):
         positions, minima = self._positions, self._tables.minima
         floors = bound_floors(rows, positions, minima, locate_box(box.low, box.high, positions))
         if box.steps.any():
-            raise_floors(floors, rows, positions, minima, *box)
+            raise_floors(floors, rows, positions, minima, box)
         return floors
 
     def _maximise_dual(
@@ -290,15 +287,9 @@ class SmoothedCase(WorstCase):
         spans = select_spans(rows, self._positions, tables.curves)
         while again.size:
             envelopes = tables.envelopes(power, blocks, spans)
-            powers[again], missing = maximise_powers(
-                rows[again],
-                self._positions,
-                tables.curves,
-                envelopes,
-                thresholds[again],
-                self._table_error,
-                None if floors is None else floors[again],
-            )
+            label = LabelTables(self._positions, tables.curves, envelopes, self._table_error)
+            some = None if floors is None else floors[again]
+            powers[again], missing = maximise_powers(rows[again], label, thresholds[again], some)
             blocks = np.unique(missing[missing >= 0])
             again = again[(missing >= 0).any(axis=1) & (not is_sketch)]
         roots = powers if power == 1 else np.sqrt(powers) * (1 - 2 * EPSILON)

@@ -12,17 +12,14 @@ from derand._core.arrays import TINY, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
 
 
-def multiply_sides(sides: FloatArray, shape: IntArray, merged: IntArray, table: FloatArray) -> None:
-    """Add the probability of each box, in C order, to that of the cell into which it is merged.
+@compile_loop()
+def multiply_sides(sides: FloatArray, shape: IntArray, merged: IntArray, n_merged: int) -> FloatArray:
+    """The probabilities of cells into which boxes are merged, (n_rows, n_merged); `merged` says which, in C order.
 
     `sides`, of shape (n_rows, sum of shape), holds upper bounds of the probabilities of the cells of each axis, one
-    after the other; `table`, of shape (n_rows, n_merged), zeros.
+    after the other.
     """
-    _multiply_sides(np.ascontiguousarray(sides), shape, merged, table)
-
-
-@compile_loop()
-def _multiply_sides(sides: FloatArray, shape: IntArray, merged: IntArray, table: FloatArray) -> None:
+    table = np.zeros((sides.shape[0], n_merged))
     products, longer = np.empty(merged.size), np.empty(merged.size)
     for row in range(sides.shape[0]):
         products[0] = 1.0
@@ -41,3 +38,4 @@ def _multiply_sides(sides: FloatArray, shape: IntArray, merged: IntArray, table:
             products, longer = longer, products
         for at in range(count):
             table[row, merged[at]] += products[at]
+    return table

@@ -69,25 +69,16 @@ def lay_nodes(
 
 
 def sum_by_nodes(
-    levels: FloatArray,
-    rows: FloatArray,
-    n_candidates: int,
-    grid: NodeGrid,
-    cdf: Cdf,
-    magnitude: float,
+    levels: FloatArray, rows: FloatArray, n_candidates: int, grid: NodeGrid, cdf: Cdf, magnitude: float
 ) -> FloatArray:
     """Counts expected left of all candidates, (n_rows, n_candidates), from rows of counts, (n_rows, n_levels).
 
     `cdf` is smooth; it takes an array of z and returns P(noise <= z * magnitude).
     """
-    nodes, scales = _lay_cell()
     key = (cdf, grid.step, grid.width, grid.before, magnitude)
     few = N_NODES * (grid.width + 2 * grid.before) <= _KEPT_SHARES
     shares = _keep_shares(*key) if few else _compute_shares(*key)
-    result = np.zeros((rows.shape[0], n_candidates))
-    size = grid.width * grid.step
-    _sum_levels(levels, rows, grid.first, size, nodes, scales, shares, grid.width, grid.before, result)
-    return result
+    return _sum_levels(levels, rows, grid, _lay_cell(), shares, n_candidates)
 
 
 @cache
@@ -113,17 +104,14 @@ _keep_shares = lru_cache(maxsize=64)(_compute_shares)
 def _sum_levels(
     levels: FloatArray,
     rows: FloatArray,
-    first: float,
-    size: float,
-    nodes: FloatArray,
-    scales: FloatArray,
+    grid: NodeGrid,
+    cell_nodes: tuple[FloatArray, FloatArray],
     shares: FloatArray,
-    width: int,
-    before: int,
-    result: FloatArray,
-) -> None:
-    """Add what each row of counts has left of all candidates to the zeros of `result`."""
-    n_candidates = result.shape[1]
+    n_candidates: int,
+) -> FloatArray:
+    """What each row of counts has left of all candidates."""
+    (first, step, width, before), (nodes, scales) = grid, cell_nodes
+    size, result = width * step, np.zeros((rows.shape[0], n_candidates))
     places, within = np.empty(levels.size, dtype=np.int64), np.empty(levels.size)
     for level in range(levels.size):
         place = (levels[level] - first) / size
@@ -151,6 +139,7 @@ def _sum_levels(
         for at in range(n_candidates):
             running += done[at]
             result[row, at] += running
+    return result
 
 
 @compile_loop()

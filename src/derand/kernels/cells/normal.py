@@ -7,6 +7,7 @@ noises or what a bound is for: callers say how far a tail is widened. README.md,
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,6 +48,16 @@ _DENSITY = 1 / math.sqrt(2 * math.pi)
 _END = 40.0  # the tail beyond is below the smallest normal double
 
 
+class Widening(NamedTuple):
+    """By how much bounds lie above what is computed."""
+
+    error: float
+    growth: float
+    """A tail is widened by the factor 1 + error + growth * z**2, z being the distance in scales."""
+    least: float
+    """Stands in for a smaller bound; the tail beyond 40 scales must not exceed it."""
+
+
 def upper_tail(z: FloatArray) -> FloatArray:
     """P(noise > z) for an array of 0 <= z <= 40, to nearest.
 
@@ -58,15 +69,12 @@ def upper_tail(z: FloatArray) -> FloatArray:
     return decay
 
 
-def bound_sides(
-    x: FloatArray, edges: FloatArray, scales: FloatArray, error: float, growth: float, least: float
-) -> FloatArray:
+def bound_sides(x: FloatArray, edges: FloatArray, scales: FloatArray, widening: Widening) -> FloatArray:
     """Upper bounds of P(x + scale * noise < edge) and P(x + scale * noise >= edge), (n_rows, n_edges, 2).
 
-    The smaller tail is widened by the factor 1 + error + growth * z**2, z being the distance in scales, the larger one
-    by 1 + error. `least` stands in for a smaller bound; the tail beyond 40 scales must not exceed it.
+    The smaller tail is widened as said, the larger one by 1 + error.
 
-    >>> bound_sides(np.array([[1.0, 1.0]]), np.array([1.0, 0.0]), np.ones(2), 1e-14, 1e-15, 1e-300).round(3)
+    >>> bound_sides(np.array([[1.0, 1.0]]), np.array([1.0, 0.0]), np.ones(2), Widening(1e-14, 1e-15, 1e-300)).round(3)
     array([[[0.5  , 0.5  ],
             [0.159, 0.841]]])
     """
@@ -74,12 +82,12 @@ def bound_sides(
     sides = np.empty((*x.shape, 2))
     _fill_distances(np.ascontiguousarray(x), edges, scales, z, decay)
     np.exp(decay, out=decay)
-    _fill_sides(z, decay, sides.reshape(-1), error, growth, least)
+    _fill_sides(z, decay, sides.reshape(-1), widening)
     return sides
 
 
 def bound_cells(
-    x: FloatArray, edges: FloatArray, scales: FloatArray, starts: IntArray, error: float, growth: float, least: float
+    x: FloatArray, edges: FloatArray, scales: FloatArray, starts: IntArray, widening: Widening
 ) -> FloatArray:
     """Upper bounds of the probabilities of all cells, term after term, (n_rows, n_edges + n_terms).
 
@@ -87,14 +95,14 @@ def bound_cells(
     as in `bound_sides`; a cell astride x by 1 + 2 * error, a narrow one by its middle's distance.
 
     >>> edges, starts = np.array([-1.0, 0.0, 1.0]), np.array([0, 3])
-    >>> bound_cells(np.zeros((1, 3)), edges, np.ones(3), starts, 1e-14, 1e-15, 1e-300).round(3)
+    >>> bound_cells(np.zeros((1, 3)), edges, np.ones(3), starts, Widening(1e-14, 1e-15, 1e-300)).round(3)
     array([[0.159, 0.341, 0.341, 0.159]])
     """
     cells, widths = np.empty((x.shape[0], edges.size + starts.size - 1)), np.diff(edges) / scales[:-1]
     z, decay = np.empty(x.shape), np.empty(x.shape)
     _fill_distances(np.ascontiguousarray(x), edges, scales, z.reshape(-1), decay.reshape(-1))
     np.exp(decay, out=decay)
-    _fill_cells(z, decay, widths, starts, cells, error, growth, least)
+    _fill_cells(z, decay, widths, starts, cells, widening)
     return cells
 
 
@@ -112,29 +120,22 @@ def _fill_tails_in_numpy(z: FloatArray, decay: FloatArray, tails: FloatArray) ->
     tails[:] = compute_tail(z, decay)
 
 
-def _fill_sides_in_numpy(
-    z: FloatArray, decay: FloatArray, sides: FloatArray, error: float, growth: float, least: float
-) -> None:
+def _fill_sides_in_numpy(z: FloatArray, decay: FloatArray, sides: FloatArray, widening: Widening) -> None:
     tails = compute_tail(np.abs(z), decay)
-    sides[0::2] = _side_in_numpy(z, tails, error, growth, least)
-    sides[1::2] = _side_in_numpy(-z, tails, error, growth, least)
+    sides[0::2] = _side_in_numpy(z, tails, widening)
+    sides[1::2] = _side_in_numpy(-z, tails, widening)
 
 
-def _side_in_numpy(z: FloatArray, tail: FloatArray, error: float, growth: float, least: float) -> FloatArray:
+def _side_in_numpy(z: FloatArray, tail: FloatArray, widening: Widening) -> FloatArray:
+    error, growth, least = widening
     small = np.maximum(tail * (1.0 + (error + growth * (z * z))), least)
     return np.where(z > 0.0, small, np.minimum((1.0 - tail) * (1.0 + error), 1.0))
 
 
 def _fill_cells_in_numpy(
-    z: FloatArray,
-    decay: FloatArray,
-    widths: FloatArray,
-    starts: IntArray,
-    cells: FloatArray,
-    error: float,
-    growth: float,
-    least: float,
+    z: FloatArray, decay: FloatArray, widths: FloatArray, starts: IntArray, cells: FloatArray, widening: Widening
 ) -> None:
+    error, growth, least = widening
     tails, roots = compute_tail(np.abs(z), decay), np.sqrt(decay)
     left, right, widenings = z[:, :-1], z[:, 1:], error + growth * (z * z)
     less, more = tails * (1.0 - widenings), tails * (1.0 + widenings)
@@ -142,14 +143,14 @@ def _fill_cells_in_numpy(
     astride = (1.0 - (tails[:, :-1] + tails[:, 1:])) * (1.0 + 2.0 * error)
     wide = np.where((left > 0.0) & (right < 0.0), astride, apart)
     middle = 0.5 * (left + right)
-    narrow = _integrate(middle, widths, roots[:, :-1] * roots[:, 1:], error, growth)
+    narrow = _integrate(middle, widths, roots[:, :-1] * roots[:, 1:], widening)
     between = np.where(widths * (np.abs(middle) + 2.0) < 1.0, narrow, wide)
     firsts, lasts, terms = starts[:-1], starts[1:] - 1, np.arange(starts.size - 1)
     inner = np.setdiff1d(np.arange(z.shape[1] - 1), lasts)  # not from one term to the next
     places = inner + np.searchsorted(firsts, inner, side="right")
     cells[:, places] = np.minimum(np.maximum(between[:, inner], least), 1.0)
-    cells[:, firsts + terms] = _side_in_numpy(z[:, firsts], tails[:, firsts], error, growth, least)
-    cells[:, lasts + terms + 1] = _side_in_numpy(-z[:, lasts], tails[:, lasts], error, growth, least)
+    cells[:, firsts + terms] = _side_in_numpy(z[:, firsts], tails[:, firsts], widening)
+    cells[:, lasts + terms + 1] = _side_in_numpy(-z[:, lasts], tails[:, lasts], widening)
 
 
 # The loops below are compiled to vector instructions: hence the coefficients are written out one by one, nothing
@@ -175,23 +176,16 @@ def _fill_tails(z: FloatArray, decay: FloatArray, tails: FloatArray) -> None:
 
 
 @compile_loop(early=_fill_sides_in_numpy, numbers=lambda z, *_: z.size, error_model="numpy")
-def _fill_sides(z: FloatArray, decay: FloatArray, sides: FloatArray, error: float, growth: float, least: float) -> None:
+def _fill_sides(z: FloatArray, decay: FloatArray, sides: FloatArray, widening: Widening) -> None:
     for i in range(z.size):
         tail = compute_tail(abs(z[i]), decay[i])
-        sides[2 * i] = _side(z[i], tail, error, growth, least)
-        sides[2 * i + 1] = _side(-z[i], tail, error, growth, least)
+        sides[2 * i] = _side(z[i], tail, widening)
+        sides[2 * i + 1] = _side(-z[i], tail, widening)
 
 
 @compile_loop(early=_fill_cells_in_numpy, numbers=lambda z, *_: 3 * z.size, error_model="numpy")
 def _fill_cells(
-    z: FloatArray,
-    decay: FloatArray,
-    widths: FloatArray,
-    starts: IntArray,
-    cells: FloatArray,
-    error: float,
-    growth: float,
-    least: float,
+    z: FloatArray, decay: FloatArray, widths: FloatArray, starts: IntArray, cells: FloatArray, widening: Widening
 ) -> None:
     n_edges = z.shape[1]
     tails, roots, between = np.empty(n_edges), np.empty(n_edges), np.empty(n_edges)
@@ -202,21 +196,22 @@ def _fill_cells(
             roots[i] = math.sqrt(decay[row, i])
         for i in range(n_edges - 1):  # also from the last edge of a term to the first one of the next: never read
             middle, width = 0.5 * (ends[i] + ends[i + 1]), widths[i]
-            wide = _subtract(ends[i], ends[i + 1], tails[i], tails[i + 1], error, growth)
-            narrow = _integrate(middle, width, roots[i] * roots[i + 1], error, growth)
+            wide = _subtract(ends[i], ends[i + 1], tails[i], tails[i + 1], widening)
+            narrow = _integrate(middle, width, roots[i] * roots[i + 1], widening)
             is_narrow = width * (abs(middle) + 2.0) < 1.0  # there tails would cancel
-            between[i] = min(max(narrow if is_narrow else wide, least), 1.0)
+            between[i] = min(max(narrow if is_narrow else wide, widening.least), 1.0)
         for term in range(starts.size - 1):
             first, last = starts[term], starts[term + 1] - 1
-            cells[row, first + term] = _side(ends[first], tails[first], error, growth, least)
+            cells[row, first + term] = _side(ends[first], tails[first], widening)
             for i in range(first, last):
                 cells[row, i + term + 1] = between[i]
-            cells[row, last + term + 1] = _side(-ends[last], tails[last], error, growth, least)
+            cells[row, last + term + 1] = _side(-ends[last], tails[last], widening)
 
 
 @compile_loop(error_model="numpy")
-def _side(z: float, tail: float, error: float, growth: float, least: float) -> float:
+def _side(z: float, tail: float, widening: Widening) -> float:
     """Upper bound of P(noise > z), from the tail at the distance of z."""
+    error, growth, least = widening
     small = max(tail * (1.0 + (error + growth * (z * z))), least)
     # 1 - tail is at least 1/2: the tail's own error, not widened before, weighs no more in it than in the tail
     large = min((1.0 - tail) * (1.0 + error), 1.0)
@@ -224,8 +219,9 @@ def _side(z: float, tail: float, error: float, growth: float, least: float) -> f
 
 
 @compile_loop(error_model="numpy")
-def _subtract(left: float, right: float, left_tail: float, right_tail: float, error: float, growth: float) -> float:
+def _subtract(left: float, right: float, left_tail: float, right_tail: float, widening: Widening) -> float:
     """Upper bound of P(left > noise > right), from the tails at their distances, for ends that are not close."""
+    error, growth, _ = widening
     left_error, right_error = error + growth * (left * left), error + growth * (right * right)
     # of tails on the same side, the larger one is rounded upward and the smaller one downward
     on_the_left = right_tail * (1.0 + right_error) - left_tail * (1.0 - left_error)
@@ -236,7 +232,7 @@ def _subtract(left: float, right: float, left_tail: float, right_tail: float, er
 
 
 @compile_loop(error_model="numpy")
-def _integrate(middle: float, width: float, decay: float, error: float, growth: float) -> float:
+def _integrate(middle: Any, width: Any, decay: Any, widening: Widening) -> Any:
     """Upper bound of the mass of a narrow cell, from the geometric mean of exp(-z**2 / 2) at its two ends."""
     # its density integrated by a power series, all of whose terms are positive
     square, half_square = middle * middle, 0.25 * (width * width)
@@ -246,11 +242,11 @@ def _integrate(middle: float, width: float, decay: float, error: float, growth: 
         power = power * product * (1.0 / (2 * k * (2 * k - 1)))
         term = (half_square * term + power) * (1.0 / (2 * k + 1))
         total += term
-    return _DENSITY * decay * width * total * (1.0 + (error + growth * square))
+    return _DENSITY * decay * width * total * (1.0 + (widening.error + widening.growth * square))
 
 
 @compile_loop(error_model="numpy")
-def compute_tail(z: float, decay: float) -> float:
+def compute_tail(z: Any, decay: Any) -> Any:
     """P(noise > z) for 0 <= z <= 40 from exp(-z**2 / 2), to nearest."""
     t = (z - 5.0) / (z + 5.0)
     s = t * t

@@ -15,7 +15,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand.kernels import INVERTED, LOG_HALF, MANY_CELLS, TILTED, Failures, may_invert
 from derand.kernels.compiling import compile_loop
 from derand.kernels.tails.costs import MIN_TERMS_FOR_FOURIER
@@ -28,14 +28,7 @@ from derand.kernels.tails.fourier import (
     make_batch,
     tilt_row,
 )
-from derand.kernels.tails.frequencies import (
-    Grid,
-    choose_grids,
-    period_of,
-    shortest_period,
-    split_levels,
-    tabulate,
-)
+from derand.kernels.tails.frequencies import Grid, choose_grids, period_of, shortest_period, split_levels, tabulate
 from derand.kernels.tails.spectra import invert_by_spectra
 from derand.kernels.tails.tilted import (
     HIGH,
@@ -45,7 +38,6 @@ from derand.kernels.tails.tilted import (
     load_row,
     log_tail_by_pmfs,
     make_workspace,
-    orient_threshold,
     prepare_terms,
 )
 
@@ -207,7 +199,7 @@ def _invert(
         log_mass[rows] = np.nan
         for number in np.unique(batch.period_number[batch.slot >= 0]).tolist():
             turns = plan.turns.find(period_of(grid.shortest, number))
-            _finish(thresholds[rows], terms, grid, batch, number, turns, phi_bounds, log_mass[rows])
+            _finish(terms, grid, batch, number, turns, phi_bounds, log_mass[rows])
         is_low[rows] = batch.side[: thresholds[rows].size] == LOW
     if len(idle) < _MOST_IDLE:
         idle.append((batch, coefficients))
@@ -233,8 +225,8 @@ def _begin(
     used = 0
     batch.slot[:] = -1
     for row in range(table.shape[0]):
-        is_tilted, limit, shift = tilt_row(table[row], terms, thresholds[row], batch, row, 1.0, work)
-        if is_tilted and begin_inversion(terms, grid, batch, row, limit, shift, coefficients[used]):
+        is_tilted = tilt_row(table[row], terms, thresholds[row], batch, row, 1.0, work)
+        if is_tilted and begin_inversion(terms, grid, batch, row, coefficients[used]):
             batch.slot[row] = used
             used += 1
     return used
@@ -242,7 +234,6 @@ def _begin(
 
 @compile_loop()
 def _finish(
-    thresholds: IntArray,
     terms: Terms,
     grid: Grid,
     batch: Batch,
@@ -252,10 +243,6 @@ def _finish(
     log_mass: FloatArray,
 ) -> None:
     """Fill in the logarithm of the mass of each row of this period that is inverted and proven to fail."""
-    for row in range(thresholds.size):
+    for row in range(log_mass.size):
         if batch.slot[row] >= 0 and batch.period_number[row] == number:
-            limit = orient_threshold(terms, batch.side[row], thresholds[row])
-            total = finish_inversion(terms, grid, batch, row, limit, turns, phi_bounds[batch.slot[row]])
-            if total > 0.0:
-                mass = math.log(total) + batch.log_prefactor[row] + batch.roundings[row] * EPSILON
-                log_mass[row] = mass if mass < LOG_HALF else np.nan
+            log_mass[row] = finish_inversion(terms, grid, batch, row, turns, phi_bounds[batch.slot[row]])

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import EPSILON, FloatArray, IntArray
+from derand.kernels import LOG_HALF, STEEPEST
 from derand.kernels.compiling import compile_loop
 from derand.kernels.tails.costs import LAW_CELL, LAW_STUMP, MIN_TERMS_FOR_FOURIER
 from derand.kernels.tails.frequencies import DEGREE, FINE, MAX_FREQUENCIES, N_PERIODS, Grid, period_of
@@ -36,8 +37,8 @@ from derand.kernels.tails.tilted import (
     orient_threshold,
     solve_tilt,
     tilt_cells,
-    tilt_for_inversion,
     tilt_stumps,
+    tilted_moments,
 )
 
 GROUP = 16
@@ -61,6 +62,10 @@ class Batch(NamedTuple):
     side: IntArray
     slot: IntArray
     """Row of the transform, -1 where the method is of no use."""
+    limit: IntArray
+    """The threshold, as a lower tail of the side."""
+    shift: IntArray
+    """Of the normalisers' product, by `tilt_cells`."""
     theta: FloatArray
     gap: FloatArray
     """Threshold minus tilted mean."""
@@ -90,7 +95,7 @@ class Batch(NamedTuple):
 
 def make_batch(n_rows: int, terms: Terms, n_points: int) -> Batch:
     """Arrays for so many rows."""
-    whole = {"side", "slot", "period_number"}
+    whole = {"side", "slot", "limit", "shift", "period_number"}
     kinds = {name: np.int64 if name in whole else np.float64 for name in Batch._fields[:-2]}
     own: dict[str, NDArray[Any]] = {name: np.zeros(n_rows, dtype=kind) for name, kind in kinds.items()}
     return Batch(**own, weights=np.empty((n_rows, terms.scores.shape[1])), pairs=np.empty(n_points))
@@ -102,34 +107,38 @@ _period_of = compile_loop()(period_of)
 @compile_loop()
 def tilt_row(
     cells: FloatArray, terms: Terms, threshold: int, batch: Batch, row: int, steepness: float, work: Workspace
-) -> tuple[bool, int, int]:
-    """Tilt a row of the table on the side that seems to fail; whether it can be inverted, its limit and its shift."""
+) -> bool:
+    """Tilt a row of the table on the side that seems to fail, by at least `steepness` over its deviation.
+
+    Whether it can be inverted: that needs a tilt near the mean, too.
+    """
     gap, deviation = load_row(cells, terms, threshold, work)
     side = LOW if gap < 0.0 else HIGH
     limit = orient_threshold(terms, side, threshold)
     batch.side[row] = side
     if not is_possible(cells, terms, side, limit, work):
-        return False, limit, 0
+        return False
     tilt, gap, deviation = solve_tilt(cells, terms, side, limit, gap, deviation, work)
-    tilt, gap, deviation = tilt_for_inversion(cells, terms, side, limit, tilt, gap, deviation, steepness, work)
+    if -tilt * deviation < steepness and deviation > 0.0:
+        tilt = max(-steepness / deviation, -STEEPEST / terms.largest)
+        gap, deviation = tilted_moments(cells, terms, side, limit, tilt, work)
     if deviation <= 0.0:
-        return False, limit, 0
+        return False
     shift = 0
     if terms.are_stumps:
         stay, move = batch.weights[row, : terms.shifts.size], batch.weights[row, terms.shifts.size :]
         fraction, exponent = tilt_stumps(terms, side, work, stay, move)
     else:
         fraction, exponent, shift = tilt_cells(cells, terms, side, tilt, work.powers, batch.weights[row])
+    batch.limit[row], batch.shift[row] = limit, shift
     batch.theta[row], batch.gap[row], batch.deviation[row] = -tilt, gap, deviation
     batch.log_prefactor[row] = math.log(fraction) + exponent * math.log(2.0) + tilt * (shift - limit)
     batch.roundings[row] = count_roundings(terms, tilt, limit, exponent, shift)
-    return True, limit, shift
+    return True
 
 
 @compile_loop()
-def begin_inversion(
-    terms: Terms, grid: Grid, batch: Batch, row: int, limit: int, shift: int, coefficients: NDArray[np.float32]
-) -> bool:
+def begin_inversion(terms: Terms, grid: Grid, batch: Batch, row: int, coefficients: NDArray[np.float32]) -> bool:
     """Choose the period and fill the coefficients of -f / 2 for a row; False where inversion is of no use."""
     deviation = batch.deviation[row]
     if grid.cost > (LAW_STUMP if terms.are_stumps else LAW_CELL) * terms.scores.shape[1] * deviation:
@@ -140,7 +149,7 @@ def begin_inversion(
     log_expected = min(batch.log_prefactor[row] + math.log(expected), 0.0)
     accuracy = choose_accuracy(terms.shifts.size, log_expected)
     batch.expected[row], batch.accuracy[row] = expected, accuracy
-    if not choose_period(terms, batch, row, limit, shift, below, grid.shortest, log_expected):
+    if not choose_period(terms, batch, row, below, grid.shortest, log_expected):
         return False
     if terms.are_stumps:
         coefficients[:] = 0.0
@@ -160,22 +169,13 @@ def choose_accuracy(n_terms: int, log_expected: float) -> float:
 
 
 @compile_loop()
-def choose_period(
-    terms: Terms,
-    batch: Batch,
-    row: int,
-    limit: int,
-    shift: int,
-    below: float,
-    shortest: float,
-    log_expected: float,
-) -> bool:
+def choose_period(terms: Terms, batch: Batch, row: int, below: float, shortest: float, log_expected: float) -> bool:
     """Fill in the period of a row, given one without aliases from below and an estimate of the mass; False: no use."""
     theta, accuracy = batch.theta[row], batch.accuracy[row]
     above = (-math.log(0.05 * accuracy) - log_expected) / theta
     batch.period_number[row] = math.ceil(4 * math.log2(max(below, above, shortest) / shortest))
     # roundings of the exponents, which count near ties
-    exponents = theta * (terms.starts.size * terms.largest + 4 * (limit + shift))
+    exponents = theta * (terms.starts.size * terms.largest + 4 * (batch.limit[row] + batch.shift[row]))
     return batch.period_number[row] < N_PERIODS and exponents <= 1e5
 
 
@@ -228,15 +228,9 @@ def _spread_cells(terms: Terms, grid: Grid, batch: Batch, row: int, coefficients
     mean = decline = bend = 0.0
     for term in range(terms.starts.size - 1):
         begin, end = terms.starts[term], terms.starts[term + 1]
-        center = square = fourth = alike = 0.0
         for cell in range(begin, end):
-            center += weights[cell] * scores[cell]
             _pair_up(weights, scores, cell, end, pairs)
-        for cell in range(begin, end):
-            apart = (scores[cell] - center) ** 2
-            square += weights[cell] * apart
-            fourth += weights[cell] * apart * apart
-            alike += weights[cell] * weights[cell]
+        square, fourth, alike = compute_moments(weights, scores, begin, end)
         mean += 1.0 - alike
         decline += square  # sum over pairs of p q (s - t)**2
         bend += (fourth + 3.0 * square * square) / 12.0  # sum over pairs of p q (s - t)**4 / 12
@@ -247,6 +241,20 @@ def _spread_cells(terms: Terms, grid: Grid, batch: Batch, row: int, coefficients
     batch.size[row], batch.curvature[row] = 2.0 * grid.slope * mean - levels, 2.0 * grid.slope * decline
     batch.decline[row], batch.bend[row] = decline, bend
     return grid.slope * mean + levels
+
+
+@compile_loop()
+def compute_moments(weights: FloatArray, scores: IntArray, begin: int, end: int) -> tuple[float, float, float]:
+    """Variance and fourth moment of a term, and the probability that two copies of it are alike."""
+    center = square = fourth = alike = 0.0
+    for cell in range(begin, end):
+        center += weights[cell] * scores[cell]
+    for cell in range(begin, end):
+        apart = (scores[cell] - center) ** 2
+        square += weights[cell] * apart
+        fourth += weights[cell] * apart * apart
+        alike += weights[cell] * weights[cell]
+    return square, fourth, alike
 
 
 @compile_loop()
@@ -275,12 +283,12 @@ def bound_phi(coefficients: NDArray[np.float32]) -> NDArray[np.float32]:
 
 @compile_loop()
 def finish_inversion(
-    terms: Terms, grid: Grid, batch: Batch, row: int, limit: int, turns: FloatArray, phi_bounds: NDArray[np.float32]
+    terms: Terms, grid: Grid, batch: Batch, row: int, turns: FloatArray, phi_bounds: NDArray[np.float32]
 ) -> float:
-    """Upper bound of the tilted sum, or -1, given the period's `tabulate` and upper bounds of |phi| on the grid."""
+    """The logarithm of the mass, or NaN, given the period's `tabulate` and upper bounds of |phi| on the grid."""
     period = _period_of(grid.shortest, batch.period_number[row])
     kept, dropped = _bound_dropped(grid, batch, row, period, allow_dropped(batch, row), phi_bounds)
-    return sum_frequencies(terms, batch, row, limit, period, kept, dropped, turns)
+    return bound_log_mass(terms, batch, row, period, kept, dropped, turns)
 
 
 @compile_loop()
@@ -291,8 +299,20 @@ def allow_dropped(batch: Batch, row: int) -> float:
 
 
 @compile_loop()
-def sum_frequencies(
-    terms: Terms, batch: Batch, row: int, limit: int, period: int, kept: int, dropped: float, turns: FloatArray
+def bound_log_mass(
+    terms: Terms, batch: Batch, row: int, period: int, kept: int, dropped: float, turns: FloatArray
+) -> float:
+    """The logarithm of the mass of a row from so many frequencies; NaN where it is not proven to fail."""
+    total = _bound_sum(terms, batch, row, period, kept, dropped, turns)
+    if total <= 0.0:
+        return np.nan
+    mass = math.log(total) + batch.log_prefactor[row] + batch.roundings[row] * EPSILON
+    return mass if mass < LOG_HALF else np.nan
+
+
+@compile_loop()
+def _bound_sum(
+    terms: Terms, batch: Batch, row: int, period: int, kept: int, dropped: float, turns: FloatArray
 ) -> float:
     """Upper bound of the tilted sum from so many frequencies, or -1 where it is not known well enough."""
     if kept > MAX_FREQUENCIES or 2 * kept >= period:
@@ -305,7 +325,7 @@ def sum_frequencies(
     else:
         _multiply_cells(batch.weights[row], terms.starts, terms.scores[batch.side[row]], turns, real, imaginary)
     roundings = (16 if terms.are_stumps else 32) * terms.starts.size + terms.scores.shape[1] + 64
-    total, errors = _sum_kept(real[:kept], imaginary[:kept], limit, theta, period)
+    total, errors = _sum_kept(real[:kept], imaginary[:kept], batch.limit[row], theta, period)
     bound = total + dropped + errors * roundings * EPSILON
     if not 0.0 < bound <= (1 + accuracy) * total:
         return -1.0
@@ -394,12 +414,7 @@ def _multiply_stumps(
 
 @compile_loop()
 def _multiply_cells(
-    weights: FloatArray,
-    starts: IntArray,
-    scores: IntArray,
-    table: FloatArray,
-    real: FloatArray,
-    imaginary: FloatArray,
+    weights: FloatArray, starts: IntArray, scores: IntArray, table: FloatArray, real: FloatArray, imaginary: FloatArray
 ) -> None:
     """The same for terms of any number of cells, sorted by score, with the table of `split_levels`."""
     count = real.size

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
-from derand.kernels import LOG_HALF, MANY_CELLS
+from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand.kernels import MANY_CELLS
 from derand.kernels.compiling import compile_loop
 from derand.kernels.tails.costs import FOURIER_CELL, LAW_CELL, MIN_TERMS_FOR_FOURIER, SPECTRUM_POINT
 from derand.kernels.tails.fourier import (
@@ -26,15 +26,16 @@ from derand.kernels.tails.fourier import (
     GROUP,
     Batch,
     allow_dropped,
+    bound_log_mass,
     choose_accuracy,
     choose_period,
+    compute_moments,
     drop_along_parabola,
     make_batch,
-    sum_frequencies,
     tilt_row,
 )
 from derand.kernels.tails.frequencies import MAX_FREQUENCIES, period_of
-from derand.kernels.tails.tilted import LOW, Terms, Workspace, fill_powers, orient_threshold
+from derand.kernels.tails.tilted import LOW, Terms, Workspace, fill_powers
 
 _SPECTRUM_ERROR = 3e-5  # of a transform in single precision: of |phi|, which is at most 1
 _ACCURACY_OF_MANY = 2e-9  # for 64 terms and more of many cells: what may be added to the sum, relative to it
@@ -44,7 +45,6 @@ _BATCH_ROWS = 64
 _BATCH_NUMBERS = 2**18  # in the transforms of a part of a batch
 _MOST_TRIES = 1  # on a finer grid
 _POINTS = 1.2  # intervals of the first grid over the deviation of the chosen terms
-_TOO_COARSE = -2.0  # instead of a sum
 _LEAST_POINTS = 64
 
 
@@ -104,9 +104,7 @@ def invert_by_spectra(
         begun = np.flatnonzero(batch.slot >= 0)
         while begun.size:
             for part in _split_rows(begun, spread):
-                log_mass[start + part] = _finish_part(
-                    terms, batch, spread, part, thresholds[rows], shortest, find_turns
-                )
+                log_mass[start + part] = _finish_part(terms, batch, spread, part, shortest, find_turns)
             begun = begun[log_mass[start + begun] == np.inf]
             log_mass[start + begun] = np.nan
             begun = begun[_refine(spread, begun)]
@@ -115,13 +113,7 @@ def invert_by_spectra(
 
 
 def _finish_part(
-    terms: Terms,
-    batch: Batch,
-    spread: Spread,
-    part: IntArray,
-    thresholds: IntArray,
-    shortest: float,
-    find_turns: Callable[[int], FloatArray],
+    terms: Terms, batch: Batch, spread: Spread, part: IntArray, shortest: float, find_turns: Callable[[int], FloatArray]
 ) -> FloatArray:
     """The logarithms of the masses of some rows on the same grid."""
     n_spectra = int(spread.n_chosen[part].sum())
@@ -131,9 +123,7 @@ def _finish_part(
     for place, row in enumerate(part.tolist()):
         period = period_of(shortest, int(batch.period_number[row]))
         after = at + int(spread.n_chosen[row])
-        found[place] = _finish_spectra(
-            thresholds[row], terms, batch, spread, row, period, find_turns(period), spectra[at:after]
-        )
+        found[place] = _finish_row(terms, batch, spread, row, period, find_turns(period), spectra[at:after])
         at = after
     return found
 
@@ -167,35 +157,13 @@ def _begin_spectra(
     batch.slot[:] = -1
     spread.n_tries[:] = 0
     for row in range(table.shape[0]):
-        is_tilted, limit, shift = tilt_row(table[row], terms, thresholds[row], batch, row, 2.0, work)
-        if is_tilted and _begin_row(terms, batch, spread, row, limit, shift, shortest, work):
+        is_tilted = tilt_row(table[row], terms, thresholds[row], batch, row, 2.0, work)
+        if is_tilted and _begin_row(terms, batch, spread, row, shortest, work):
             batch.slot[row] = row
 
 
 @compile_loop()
-def _finish_spectra(
-    threshold: int,
-    terms: Terms,
-    batch: Batch,
-    spread: Spread,
-    row: int,
-    period: int,
-    turns: FloatArray,
-    spectra: NDArray[np.float32],
-) -> float:
-    """The logarithm of the mass of a row that is proven to fail, infinite where the grid is too coarse, else NaN."""
-    limit = orient_threshold(terms, batch.side[row], threshold)
-    total = _finish_row(terms, batch, spread, row, limit, period, turns, spectra)
-    if total <= 0.0:
-        return np.inf if total == _TOO_COARSE else np.nan
-    mass = math.log(total) + batch.log_prefactor[row] + batch.roundings[row] * EPSILON
-    return mass if mass < LOG_HALF else np.nan
-
-
-@compile_loop()
-def _begin_row(
-    terms: Terms, batch: Batch, spread: Spread, row: int, limit: int, shift: int, shortest: float, work: Workspace
-) -> bool:
+def _begin_row(terms: Terms, batch: Batch, spread: Spread, row: int, shortest: float, work: Workspace) -> bool:
     """Choose the period, the terms and their grid for a row; False where that is of no use, or pmfs are cheaper."""
     chosen, variances = spread.chosen[row], spread.variances[row]
     expected = 0.8 * _expect_sum(batch.theta[row] * batch.deviation[row], batch.gap[row] / batch.deviation[row])
@@ -204,11 +172,13 @@ def _begin_row(
     batch.accuracy[row] = choose_accuracy(chosen.size, log_expected)
     if chosen.size >= MIN_TERMS_FOR_FOURIER and terms.n_cells >= MANY_CELLS * chosen.size:  # as `failure_excess` counts
         batch.accuracy[row] = _ACCURACY_OF_MANY
-    below = _reach_below(terms, batch, row, limit, work.powers)
-    if not choose_period(terms, batch, row, limit, shift, below, shortest, log_expected):
+    below = _reach_below(terms, batch, row, work.powers)
+    if not choose_period(terms, batch, row, below, shortest, log_expected):
         return False
-    fourth = spread.work
-    alike = _compute_moments(terms, batch.weights[row], batch.side[row], spread.variances[row], fourth)
+    fourth, alike, scores = spread.work, np.empty(chosen.size), terms.scores[batch.side[row]]
+    for term in range(chosen.size):
+        begin, end = terms.starts[term], terms.starts[term + 1]
+        variances[term], fourth[term], alike[term] = compute_moments(batch.weights[row], scores, begin, end)
     wanted, found, spreading = math.log(allow_dropped(batch, row)), 0.0, 0.0
     chosen[:] = False
     batch.decline[row], batch.bend[row] = variances.sum(), (fourth + 3.0 * variances * variances).sum() / 12.0
@@ -250,7 +220,7 @@ def _expect_sum(theta: float, gap: float) -> float:
 
 
 @compile_loop()
-def _reach_below(terms: Terms, batch: Batch, row: int, limit: int, powers: FloatArray) -> float:
+def _reach_below(terms: Terms, batch: Batch, row: int, powers: FloatArray) -> float:
     """A period N such that the tilted mass at or below limit - N is less than exp(-ALIASES), by Chernoff's bound."""
     weights, places = batch.weights[row], terms.places[batch.side[row]]
     steep = math.sqrt(2.0 * ALIASES) / batch.deviation[row]
@@ -265,29 +235,7 @@ def _reach_below(terms: Terms, batch: Batch, row: int, limit: int, powers: Float
             log_mass += math.log(product)
             product = 1.0
     log_mass += math.log(product)
-    return limit + 1.0 + (log_mass + ALIASES + 0.01) / steep
-
-
-@compile_loop()
-def _compute_moments(
-    terms: Terms, weights: FloatArray, side: int, variances: FloatArray, fourth: FloatArray
-) -> FloatArray:
-    """Fill in variances and fourth moments of all terms; the probability that two copies of a term are alike."""
-    scores = terms.scores[side]
-    alike = np.zeros(variances.size)
-    for term in range(variances.size):
-        begin, end = terms.starts[term], terms.starts[term + 1]
-        center = 0.0
-        for cell in range(begin, end):
-            center += weights[cell] * scores[cell]
-        square = power = same = 0.0
-        for cell in range(begin, end):
-            apart = (scores[cell] - center) ** 2
-            square += weights[cell] * apart
-            power += weights[cell] * apart * apart
-            same += weights[cell] * weights[cell]
-        variances[term], fourth[term], alike[term] = square, power, same
-    return alike
+    return batch.limit[row] + 1.0 + (log_mass + ALIASES + 0.01) / steep
 
 
 def _transform(dense: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -315,16 +263,12 @@ def _spread_cells(terms: Terms, batch: Batch, spread: Spread, rows: IntArray, de
 
 @compile_loop()
 def _finish_row(
-    terms: Terms,
-    batch: Batch,
-    spread: Spread,
-    row: int,
-    limit: int,
-    period: int,
-    turns: FloatArray,
-    spectra: NDArray[np.float32],
+    terms: Terms, batch: Batch, spread: Spread, row: int, period: int, turns: FloatArray, spectra: NDArray[np.float32]
 ) -> float:
-    """Upper bound of the tilted sum, or -1, given the period's table and the transforms of the row's chosen terms."""
+    """The logarithm of the mass of a row that is proven to fail, infinite where the grid is too coarse, else NaN.
+
+    Takes the period's table and the transforms of the row's chosen terms.
+    """
     points = spread.n_points[row]
     bounds, squares = np.ones(points, dtype=np.float32), np.empty(points + 1, dtype=np.float32)
     at = 0
@@ -335,8 +279,8 @@ def _finish_row(
             at += 1
     kept, dropped = _bound_dropped(batch, spread, row, period, bounds)
     if kept > MAX_FREQUENCIES:
-        return _TOO_COARSE
-    return sum_frequencies(terms, batch, row, limit, period, kept, dropped, turns)
+        return np.inf
+    return bound_log_mass(terms, batch, row, period, kept, dropped, turns)
 
 
 @compile_loop()

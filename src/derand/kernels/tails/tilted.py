@@ -239,26 +239,6 @@ def solve_tilt(
 
 
 @compile_loop()
-def tilt_for_inversion(
-    row: FloatArray,
-    terms: Terms,
-    side: int,
-    limit: int,
-    tilt: float,
-    gap: float,
-    deviation: float,
-    steepness: float,
-    work: Workspace,
-) -> tuple[float, float, float]:
-    """A tilt of at least `steepness` over the deviation, which inversion needs near the mean, too."""
-    if -tilt * deviation >= steepness or deviation <= 0.0:
-        return tilt, gap, deviation
-    steeper = max(-steepness / deviation, -STEEPEST / terms.largest)
-    gap, deviation = tilted_moments(row, terms, side, limit, steeper, work)
-    return steeper, gap, deviation
-
-
-@compile_loop()
 def fill_powers(levels: FloatArray, tilt: float, powers: FloatArray) -> None:
     """exp(tilt * level) for increasing whole levels; of many, those of multiples of 64 times those of the rest."""
     if levels.size <= 4 * _FINE:

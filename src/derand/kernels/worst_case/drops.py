@@ -1,21 +1,20 @@
 """Drops: how little terms must change before their sum falls by so much, in any norm, from their frontiers.
 
-A frontier lists the ways down of a term, the nearer ones first, each deeper than the one before: those of term i stand
-from `options[i]` to `options[i + 1] - 1`, with their distances `far` and drops `deep`. What follows from it: the
-largest distance of a term (linf), how many terms (l0), the sum of distances or of squares (l1, l2) by its linear
-relaxation or by a programme over whole drops. Arrays in, arrays out; distances are rounded downward. Must not know
-where frontiers come from (`steps`, `grid_steps`). README.md, step 9, has the argument.
+What follows from a frontier: the largest distance of a term (linf), how many terms (l0), the sum of distances or of
+squares (l1, l2) by its linear relaxation or by a programme over whole drops. Arrays in, arrays out; distances are
+rounded downward. Must not know where frontiers come from (`steps`). README.md, step 9, has the argument.
 """
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
 from derand._core.arrays import EPSILON, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
 
-AFFORDABLE = 2**20
-"""Steps that the programme over whole drops may take for a row."""
 FARTHEST = 1e300
 """Differences and squares beyond it may overflow."""
 NEAREST = 2.0**-500
@@ -24,23 +23,52 @@ RELAXED, WHOLE = range(2)
 """How a radius was found: by the linear relaxation, or exactly."""
 
 
-@compile_loop()
-def measure_drop(
-    options: IntArray, far: FloatArray, deep: IntArray, drop: int, deepest: int, norm: float, affordable: int
-) -> tuple[float, int]:
-    """The least distance at which the sum can fall by the drop, `deepest` being the most that it can, and how found.
+class Frontier(NamedTuple):
+    """The ways down of all terms, those of a term from near to far, each deeper than the one before."""
 
-    0 where nothing need fall, infinite where it cannot; for norm 0 the number of terms that may be changed at will.
+    options: IntArray
+    """(n_terms + 1,): those of term i stand from `options[i]` to `options[i + 1] - 1`."""
+    far: FloatArray
+    """Their distances."""
+    deep: IntArray
+    """Their drops."""
+
+
+class Measure(NamedTuple):
+    """How distances of terms count together."""
+
+    norm: float
+    affordable: int
+    """Steps that the programme over whole drops may take for a row."""
+
+
+@compile_loop()
+def measure_drops(
+    frontier: Frontier, drops: IntArray, measure: Measure, distances: FloatArray, how: NDArray[np.uint8]
+) -> int:
+    """Fill in the least distances at which the sum of a row can fall by so much, and how found; the deepest fall.
+
+    A distance is 0 where nothing need fall, infinite where it cannot; for norm 0 it is the number of terms that may be
+    changed at will.
     """
-    if drop <= 0:
-        return 0.0, WHOLE
-    if deepest < drop:
-        return np.inf, WHOLE
-    if norm == 0.0:
-        return _count_terms(options, deep, drop), WHOLE
-    if np.isinf(norm):
-        return _bound_largest(options, far, deep, drop), WHOLE
-    return _bound_sum(options, far, deep, drop, int(norm), affordable)
+    options, far, deep = frontier
+    norm, deepest = measure.norm, 0
+    for i in range(options.size - 1):
+        if options[i + 1] > options[i]:
+            deepest += deep[options[i + 1] - 1]
+    for k in range(drops.size):
+        drop = drops[k]
+        if drop <= 0:
+            distances[k], how[k] = 0.0, WHOLE
+        elif deepest < drop:
+            distances[k], how[k] = np.inf, WHOLE
+        elif norm == 0.0:
+            distances[k], how[k] = _count_terms(options, deep, drop), WHOLE
+        elif np.isinf(norm):
+            distances[k], how[k] = _bound_largest(options, far, deep, drop), WHOLE
+        else:
+            distances[k], how[k] = _bound_sum(options, far, deep, drop, int(norm), measure.affordable)
+    return deepest
 
 
 @compile_loop()

@@ -58,7 +58,7 @@ class MultiplierTables(NamedTuple):
 
 
 class LabelTables(NamedTuple):
-    """The worst case of one label: its functions, their tables and what is taken off every sum of them."""
+    """The worst case of one label: its functions, their tables and the error, which is taken off every sum of them."""
 
     positions: Positions
     curves: Curves
@@ -173,32 +173,22 @@ def _fill_tables(curves: Curves, multipliers: FloatArray, power: int, spans: Int
 
 
 def maximise_powers(
-    rows: FloatArray,
-    positions: Positions,
-    curves: Curves,
-    tables: MultiplierTables,
-    thresholds: FloatArray,
-    error: float,
-    floors: FloatArray | None = None,
+    rows: FloatArray, label: LabelTables, thresholds: FloatArray, floors: FloatArray | None = None
 ) -> tuple[FloatArray, IntArray]:
     """Maximise margin / multiplier for each row: over coarse multipliers, then over fine ones beside the best.
 
-    Sums of envelopes, less the error, must exceed the thresholds, (n_rows, n_thresholds). No term falls below its
-    floor, (n_rows, n_terms), whatever it costs: where limits hold it. Returns the powers, of the thresholds' shape,
+    Sums of envelopes, less the label's error, must exceed the thresholds, (n_rows, n_thresholds). No term falls below
+    its floor, (n_rows, n_terms), whatever it costs: where limits hold it. Returns the powers, of the thresholds' shape,
     rounded downward, 0 where no margin is left; and the block of fine multipliers that should have been asked, but is
     not made, -1 else.
     """
     single = np.empty((0, 0), dtype=np.float32) if floors is None else round_down(floors)
-    powers, missing = np.zeros(thresholds.shape), np.full(thresholds.shape, -1, dtype=np.int64)
-    _maximise_powers(np.ascontiguousarray(rows), positions, curves, tables, single, thresholds, error, powers, missing)
-    return powers, missing
+    return _maximise_powers(np.ascontiguousarray(rows), label, thresholds + label.error, single)
 
 
 def add_curves(rows: FloatArray, positions: Positions, curves: Curves) -> tuple[FloatArray, FloatArray]:
     """Sums of the chords of all curves at a row, and by how much they may be off, each (n_rows,)."""
-    sums, errors = np.empty(rows.shape[0]), np.empty(rows.shape[0])
-    _add_curves(np.ascontiguousarray(rows), positions, curves, sums, errors)  # one layout: it is compiled for each
-    return sums, errors
+    return _add_curves(np.ascontiguousarray(rows), positions, curves)  # one layout: it is compiled for each
 
 
 @compile_loop()
@@ -215,12 +205,7 @@ def _count_together(positions: Positions, n_rows: int) -> int:
 
 @compile_loop(error_model="numpy")
 def _locate_all(
-    rows: FloatArray,
-    positions: Positions,
-    curves: Curves,
-    runs: Runs,
-    at: IntArray,
-    shares: FloatArray | FloatTable,
+    rows: FloatArray, positions: Positions, curves: Curves, runs: Runs, at: IntArray, shares: FloatArray | FloatTable
 ) -> None:
     """The knot left of each term of some rows, and the share of the way to the next one, both (n_terms, n_rows).
 
@@ -243,16 +228,10 @@ def _locate_all(
 
 
 def _maximise_powers_in_numpy(
-    rows: FloatArray,
-    positions: Positions,
-    curves: Curves,
-    tables: MultiplierTables,
-    floors: FloatTable,
-    thresholds: FloatArray,
-    error: float,
-    powers: FloatArray,
-    missing: IntArray,
-) -> None:
+    rows: FloatArray, label: LabelTables, targets: FloatArray, floors: FloatTable
+) -> tuple[FloatArray, IntArray]:
+    positions, curves, tables, _ = label
+    powers, missing = np.zeros(targets.shape), np.full(targets.shape, -1, dtype=np.int64)
     tracks = list_tracks(curves)[positions.curves]
     at, found = locate_in_numpy(compute_positions(rows, positions), tracks, curves.knots)
     shares = found.astype(np.float32)
@@ -263,8 +242,7 @@ def _maximise_powers_in_numpy(
         return _add_entries_in_numpy(at[some], shares[some], table)
 
     coarse = add(tables.coarse, slice(None))
-    for k in range(thresholds.shape[1]):
-        target = thresholds[:, k] + error
+    for k, target in enumerate(targets.T):
         best, middle, rises = _select_best_in_numpy(coarse, tables.coarse_multipliers, target)
         powers[:, k] = best
         for side in (rises, ~rises):
@@ -277,6 +255,7 @@ def _maximise_powers_in_numpy(
                     add(tables.fine[slot], some), tables.fine_multipliers[slot], target[some]
                 )[0]
                 powers[some, k] = np.maximum(best[some], finer)
+    return powers, missing
 
 
 def _add_entries_in_numpy(at: IntArray, shares: FloatTable, table: FloatTable) -> FloatArray:
@@ -318,20 +297,14 @@ def _select_best_in_numpy(
 
 @compile_loop(
     early=_maximise_powers_in_numpy,
-    numbers=lambda rows, positions, *_: rows.shape[0] * positions.features.size * (COARSE + 2 * FINE),
+    numbers=lambda rows, label, *_: rows.shape[0] * label.positions.features.size * (COARSE + 2 * FINE),
     error_model="numpy",
 )
 def _maximise_powers(
-    rows: FloatArray,
-    positions: Positions,
-    curves: Curves,
-    tables: MultiplierTables,
-    floors: FloatTable,
-    thresholds: FloatArray,
-    error: float,
-    powers: FloatArray,
-    missing: IntArray,
-) -> None:
+    rows: FloatArray, label: LabelTables, targets: FloatArray, floors: FloatTable
+) -> tuple[FloatArray, IntArray]:
+    positions, curves, tables, _ = label
+    powers, missing = np.zeros(targets.shape), np.full(targets.shape, -1, dtype=np.int64)
     n_terms, size = positions.features.size, _count_together(positions, rows.shape[0])
     ats, all_shares = np.empty((n_terms, size), dtype=np.int64), np.empty((n_terms, size), dtype=np.float32)
     firsts, seconds, blocks = np.empty((size, COARSE)), np.empty((size, FINE)), np.empty((size, 2), dtype=np.int64)
@@ -344,10 +317,10 @@ def _maximise_powers(
         first, second, slots = firsts[:n_rows], seconds[:n_rows], np.empty(n_rows, dtype=np.int64)
         _locate_all(rows[part], positions, curves, runs, at, shares)
         _add_entries(at, shares, coarse, nothing[:n_rows], own_floors, first)
-        for k in range(thresholds.shape[1]):
-            targets, best, lacking = thresholds[part, k] + error, powers[part, k], missing[part, k]
+        for k in range(targets.shape[1]):
+            target, best, lacking = targets[part, k], powers[part, k], missing[part, k]
             for row in range(n_rows):
-                best[row], middle, rises = _select_best(first[row], tables.coarse_multipliers, targets[row])
+                best[row], middle, rises = _select_best(first[row], tables.coarse_multipliers, target[row])
                 blocks[row, 0], blocks[row, 1] = (middle, middle - 1) if rises else (middle - 1, middle)
                 slots[row] = 0 if best[row] > 0.0 else -1
             for side in range(2):  # the other side where the better one is no better than the coarse multiplier itself
@@ -355,9 +328,10 @@ def _maximise_powers(
                 _add_entries(at, shares, fine, slots, own_floors, second)
                 for row in range(n_rows):
                     if slots[row] >= 0:
-                        power = _select_best(second[row], fine_multipliers[slots[row]], targets[row])[0]
+                        power = _select_best(second[row], fine_multipliers[slots[row]], target[row])[0]
                         slots[row] = -1 if power > best[row] else 0
                         best[row] = max(best[row], power)
+    return powers, missing
 
 
 @compile_loop()
@@ -456,42 +430,31 @@ def _add_above(
                 sums[row, column] += max(entry, floor)
 
 
-def _add_curves_in_numpy(
-    rows: FloatArray, positions: Positions, curves: Curves, sums: FloatArray, errors: FloatArray
-) -> None:
+def _add_curves_in_numpy(rows: FloatArray, positions: Positions, curves: Curves) -> tuple[FloatArray, FloatArray]:
     tracks = list_tracks(curves)[positions.curves]
     at, shares = locate_in_numpy(compute_positions(rows, positions), tracks, curves.knots)
     is_beyond = (shares == 1.0) | ((shares == 0.0) & (at == curves.starts[positions.curves]))
     values = (1.0 - shares) * curves.low[at] + shares * curves.low[at + 1]
-    sums[:], errors[:] = 0.0, 0.0
+    sums, errors = np.zeros(rows.shape[0]), np.zeros(rows.shape[0])
     for term, curve in enumerate(positions.curves):
         sums += values[:, term]
         errors += curves.sag[at[:, term]]
         errors += np.where(is_beyond[:, term], curves.ranges[curve], 0.0)
+    return sums, errors
 
 
 @compile_loop(early=_add_curves_in_numpy, numbers=lambda rows, positions, *_: rows.shape[0] * positions.features.size)
-def _add_curves(
-    rows: FloatArray,
-    positions: Positions,
-    curves: Curves,
-    sums: FloatArray,
-    errors: FloatArray,
-) -> None:
-    size = _count_together(positions, rows.shape[0])
-    ats, all_shares = (
-        np.empty((positions.features.size, size), dtype=np.int64),
-        np.empty((positions.features.size, size)),
-    )
-    runs = _list_runs(positions, curves)
-    low, sag = curves.low, curves.sag
-    sums[:], errors[:] = 0.0, 0.0
+def _add_curves(rows: FloatArray, positions: Positions, curves: Curves) -> tuple[FloatArray, FloatArray]:
+    n_terms, size = positions.features.size, _count_together(positions, rows.shape[0])
+    ats, all_shares = np.empty((n_terms, size), dtype=np.int64), np.empty((n_terms, size))
+    runs, low, sag = _list_runs(positions, curves), curves.low, curves.sag
+    sums, errors = np.zeros(rows.shape[0]), np.zeros(rows.shape[0])
     for start in range(0, rows.shape[0], size):
         part = slice(start, min(start + size, rows.shape[0]))
         total, error = sums[part], errors[part]
         at, shares = ats[:, : total.size], all_shares[:, : total.size]
         _locate_all(rows[part], positions, curves, runs, at, shares)
-        for term in range(positions.features.size):
+        for term in range(n_terms):
             first, whole = curves.starts[positions.curves[term]], curves.ranges[positions.curves[term]]
             for row in range(total.size):
                 knot, share = at[term, row], shares[term, row]
@@ -499,3 +462,4 @@ def _add_curves(
                 error[row] += sag[knot]
                 if share == 1.0 or (share == 0.0 and knot == first):
                     error[row] += whole  # beyond the knots: somewhere within its range
+    return sums, errors

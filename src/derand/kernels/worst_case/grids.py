@@ -84,6 +84,7 @@ class _Line(NamedTuple):
     at: int
 
 
+@compile_loop()
 def bound_grids(
     rows: FloatArray, grids: Grids, low: FloatArray, high: FloatArray, multipliers: FloatArray, power: int
 ) -> FloatArray:
@@ -92,26 +93,11 @@ def bound_grids(
     Numbers of rows may become anything from `low` to `high`, all (n_rows, n_features); missing ones (NaN) stay missing.
     Multipliers, (n_rows,), are per distance in units; 0 for none.
     """
-    bounds = np.empty((rows.shape[0], grids.axis_starts.size - 1))
-    _bound_grids(rows, grids, low, high, multipliers, power, bounds)
-    return bounds
-
-
-@compile_loop()
-def _bound_grids(
-    rows: FloatArray,
-    grids: Grids,
-    low: FloatArray,
-    high: FloatArray,
-    multipliers: FloatArray,
-    power: int,
-    bounds: FloatArray,
-) -> None:
-    longest = 1
+    bounds, longest = np.empty((rows.shape[0], grids.axis_starts.size - 1)), 1
     for i in range(grids.score_starts.size - 1):
         longest = max(longest, grids.score_starts[i + 1] - grids.score_starts[i])
     values, fewer = np.empty(longest), np.empty(longest)
-    jump_edges, jump_scales, (table, arches) = grids.jump_edges, grids.jump_scales, grids.jumps
+    jump_edges, jump_scales, table = grids.jump_edges, grids.jump_scales, grids.jumps
     for row in range(rows.shape[0]):
         for i in range(bounds.shape[1]):
             start, stop = grids.score_starts[i], grids.score_starts[i + 1]
@@ -124,23 +110,18 @@ def _bound_grids(
                 move = _Move(x, low[row, feature], high[row, feature], multipliers[row], power, grids.units[axis])
                 if x != x:  # noqa: PLR0124 - NaN
                     fewer[:rest] = values[size - rest : size]
-                elif not _take_jump(move, (jump_edges[axis], jump_scales[axis]), rest, table, arches, values, fewer):
+                elif not _take_jump(move, (jump_edges[axis], jump_scales[axis]), rest, table, values, fewer):
                     first = i if axis == grids.axis_starts[i] else -1
                     _take_axis(move, axis, first, rest, grids, values, fewer)
                 values, fewer = fewer, values
                 size = rest
             bounds[row, i] = values[0]
+    return bounds
 
 
 @compile_loop()
 def _take_jump(
-    move: _Move,
-    jump: tuple[float, float],
-    rest: int,
-    table: FloatArray,
-    arches: FloatArray,
-    values: FloatArray,
-    fewer: FloatArray,
+    move: _Move, jump: tuple[float, float], rest: int, table: JumpTable, values: FloatArray, fewer: FloatArray
 ) -> bool:
     """The same as `_take_axis` for an axis of one edge, where that is known without walking; else false.
 
@@ -156,7 +137,7 @@ def _take_jump(
     if stays:
         average_jumps(u, rest, values, fewer)
     elif worth > 0.0:
-        bound_jumps(u, worth, rest, values, table, arches, fewer)
+        bound_jumps(u, worth, rest, values, table, fewer)
     for at in range(rest):
         low, high = values[at], values[rest + at]
         least, most = min(low, high), max(low, high)
@@ -202,14 +183,7 @@ def _look_up(knot: int, line: _Line, most: float, grids: Grids, values: FloatArr
 
 @compile_loop()
 def _search(
-    move: _Move,
-    line: _Line,
-    own: int,
-    least: float,
-    most: float,
-    variation: float,
-    grids: Grids,
-    values: FloatArray,
+    move: _Move, line: _Line, own: int, least: float, most: float, variation: float, grids: Grids, values: FloatArray
 ) -> float:
     """The least of value plus cost over the window: interval after interval, away from x, while it can pay."""
     axis, _, rest, at = line

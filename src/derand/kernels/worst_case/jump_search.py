@@ -16,7 +16,7 @@ import numpy as np
 from derand._core.arrays import EPSILON, FloatArray, IntArray
 from derand.kernels.cells.normal import compute_tail
 from derand.kernels.compiling import compile_loop
-from derand.kernels.worst_case.jumps import END, HUGE, JumpTable, locate_column, look_up
+from derand.kernels.worst_case.jumps import JumpTable, locate_column, take_jumps
 
 JUMP_ERROR = 2.0**-38
 """Per axis, relative to a function's range: what roundings of a bound can come to."""
@@ -108,8 +108,7 @@ def _average(row: _Row, jumps: Jumps) -> float:
 @compile_loop(error_model="numpy")
 def _bound(multiplier: float, row: _Row, jumps: Jumps) -> float:
     """A lower bound, but for `error`, of the least over all moves of the sum plus the cost of the move."""
-    positions, forth, back, values = row.positions, row.forth, row.back, row.values
-    table, arches = jumps.table.values, jumps.table.arches
+    positions, forth, back, values, table = row.positions, row.forth, row.back, row.values, jumps.table
     total = 0.0
     for i in range(jumps.score_starts.size - 1):
         start, size = jumps.score_starts[i], jumps.score_starts[i + 1] - jumps.score_starts[i]
@@ -117,22 +116,10 @@ def _bound(multiplier: float, row: _Row, jumps: Jumps) -> float:
             values[at] = jumps.scores[start + at]
         for axis in range(jumps.axis_starts[i], jumps.axis_starts[i + 1]):
             size //= 2
+            to = int(forth[axis, 0]), forth[axis, 1], forth[axis, 2]
+            fro = int(back[axis, 0]), back[axis, 1], back[axis, 2]
             worth = multiplier * jumps.worths[axis]
-            inverse = 1.0 / worth
-            u, to, fro = positions[axis], int(forth[axis, 0]), int(back[axis, 0])
-            left, right, back_left, back_right = table[to], table[to + 1], table[fro], table[fro + 1]
-            share, arch, back_share, back_arch = forth[axis, 1], forth[axis, 2], back[axis, 1], back[axis, 2]
-            for at in range(size):
-                low, high = values[at], values[size + at]
-                if high > low:
-                    if u > -END:
-                        jump = min((high - low) * inverse, HUGE)
-                        values[at] = low + worth * look_up(jump, share, arch, left, right, arches)
-                elif high < low:
-                    values[at] = high
-                    if u < END:
-                        jump = min((low - high) * inverse, HUGE)
-                        values[at] = high + worth * look_up(jump, back_share, back_arch, back_left, back_right, arches)
+            take_jumps(positions[axis], worth, (to, fro), size, values, table, values)
         total += values[0]
     return total
 

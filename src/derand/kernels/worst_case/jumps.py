@@ -56,7 +56,7 @@ def tabulate_jumps() -> JumpTable:
     octaves, parts = np.divmod(np.arange(_PER_OCTAVE * (_MOST - _LEAST) + 1), _PER_OCTAVE)
     sizes = np.ldexp(1.0 + parts / _PER_OCTAVE, octaves + _LEAST)
     step = 1.0 / (_PER_UNIT * _FINE)
-    positions = np.arange(-int(_BOTTOM / step), int(END / step) + 1) * step
+    positions: FloatArray = np.arange(-int(_BOTTOM / step), int(END / step) + 1) * step
     tails = upper_tail(np.abs(positions))
     below = np.where(positions < 0, tails * (1 - _ROUNDING), 1 - tails * (1 + _ROUNDING))
     values = np.empty((2 * int(END) * _PER_UNIT + 1, sizes.size))
@@ -113,31 +113,38 @@ def look_up(size: float, share: float, arch: float, left: FloatArray, right: Flo
     return max(found - _ROUNDING * size, 0.0)
 
 
+Columns = tuple[tuple[int, float, float], tuple[int, float, float]]
+"""What `locate_column` returns for a position, and for the mirrored one."""
+
+
 @compile_loop(error_model="numpy")
-def bound_jumps(
-    u: float, worth: float, n_jumps: int, values: FloatArray, table: FloatArray, arches: FloatArray, out: FloatArray
-) -> None:
+def bound_jumps(u: float, worth: float, n_jumps: int, values: FloatArray, table: JumpTable, out: FloatArray) -> None:
     """Lower bounds of the least, over all moves, of functions of one jump under noise plus the cost of the move.
 
     The number stands u scales of the noise right of the jump; a move by the scale costs `worth`, which is positive and
     rounded down. `values` holds the functions left of the jump, one after the other, then right of it.
     """
-    k, share, arch = locate_column(u, table.shape[0])
-    left, right = table[k], table[k + 1]
-    back, back_share, back_arch = locate_column(-u, table.shape[0])
-    back_left, back_right = table[back], table[back + 1]
-    inverse = 1.0 / worth
+    n_nodes = table.values.shape[0]
+    take_jumps(u, worth, (locate_column(u, n_nodes), locate_column(-u, n_nodes)), n_jumps, values, table, out)
+
+
+@compile_loop(error_model="numpy", inline="always")
+def take_jumps(
+    u: float, worth: float, columns: Columns, n_jumps: int, values: FloatArray, table: JumpTable, out: FloatArray
+) -> None:
+    """`bound_jumps`, given its columns of the table; `out` may be the values."""
+    (forth, share, arch), (back, back_share, back_arch) = columns
+    nodes, arches, inverse = table.values, table.arches, 1.0 / worth
+    left, right, back_left, back_right = nodes[forth], nodes[forth + 1], nodes[back], nodes[back + 1]
     for at in range(n_jumps):
         low, high = values[at], values[n_jumps + at]
-        if high > low:
+        out[at] = min(low, high)
+        if high > low and u > -END:
             size = min((high - low) * inverse, HUGE)
-            out[at] = low + worth * (look_up(size, share, arch, left, right, arches) if u > -END else 0.0)
-        elif high < low:
+            out[at] = low + worth * look_up(size, share, arch, left, right, arches)
+        elif high < low and u < END:
             size = min((low - high) * inverse, HUGE)
-            least = look_up(size, back_share, back_arch, back_left, back_right, arches) if u < END else 0.0
-            out[at] = high + worth * least
-        else:
-            out[at] = low
+            out[at] = high + worth * look_up(size, back_share, back_arch, back_left, back_right, arches)
 
 
 @compile_loop(error_model="numpy")

@@ -28,12 +28,8 @@ def fill_linear_tables(
 ) -> None:
     """Entries for multiples of the distance, at the knots of each span (first, last), less the errors."""
     for k in range(curves.starts.size - 1):
-        if spans[k, 0] > spans[k, 1]:
-            continue
-        first, last = curves.starts[k], curves.starts[k + 1]
-        knots, low, sag = curves.knots[first:last], curves.low[first:last], curves.sag[first:last]
-        inverse = 1.0 / curves.units[k] * (1.0 - 4.0 * EPSILON)
-        _fill_linear(knots, low, sag, curves.ends[k], inverse, multipliers, errors[k], tables[first:last])
+        if spans[k, 0] <= spans[k, 1]:
+            _fill_linear(curves, k, multipliers, errors[k], tables)
 
 
 @compile_loop(early=pieces_in_numpy.fill_square_tables, numbers=_count_entries)
@@ -42,29 +38,16 @@ def fill_square_tables(
 ) -> None:
     """The same for multiples of the squared distance."""
     for k in range(curves.starts.size - 1):
-        if spans[k, 0] > spans[k, 1]:
-            continue
-        span = spans[k, 0] - curves.starts[k], spans[k, 1] - curves.starts[k]
-        first, last = curves.starts[k], curves.starts[k + 1]
-        knots, low, sag = curves.knots[first:last], curves.low[first:last], curves.sag[first:last]
-        inverse = 1.0 / curves.units[k] * (1.0 - 4.0 * EPSILON)
-        bend, table = curves.bends[k], tables[first:last]
-        _fill_square(knots, low, sag, curves.ends[k], inverse, bend, multipliers, errors[k], span, table)
+        if spans[k, 0] <= spans[k, 1]:
+            _fill_square(curves, k, multipliers, spans[k], errors[k], tables)
 
 
 @compile_loop()
-def _fill_linear(
-    knots: FloatArray,
-    low: FloatArray,
-    sag: FloatArray,
-    ends: FloatArray,
-    inverse: float,
-    multipliers: FloatArray,
-    error: float,
-    table: FloatTable,
-) -> None:
+def _fill_linear(curves: Curves, k: int, multipliers: FloatArray, error: float, tables: FloatTable) -> None:
     """Envelopes for multiples of the distance: the least of what lies left of a knot and what lies right of it."""
-    n = knots.size
+    first, last, ends = curves.starts[k], curves.starts[k + 1], curves.ends[k]
+    knots, low, sag = curves.knots[first:last], curves.low[first:last], curves.sag[first:last]
+    inverse, n = 1.0 / curves.units[k] * (1.0 - 4.0 * EPSILON), knots.size
     values = np.empty(n)
     for column in range(multipliers.size):
         multiplier = multipliers[column] * (1.0 - 4.0 * EPSILON)
@@ -80,39 +63,29 @@ def _fill_linear(
             if j < n - 1:
                 from_right += multiplier * (knots[j + 1] - knots[j]) * inverse
             from_right = min(from_right, values[j])
-            table[j, column] = _round_down(from_right - error)
+            tables[first + j, column] = _round_down(from_right - error)
 
 
 @compile_loop()
 def _fill_square(
-    knots: FloatArray,
-    low: FloatArray,
-    sag: FloatArray,
-    ends: FloatArray,
-    inverse: float,
-    bend: float,
-    multipliers: FloatArray,
-    error: float,
-    span: tuple[int, int],
-    table: FloatTable,
+    curves: Curves, k: int, multipliers: FloatArray, span: IntArray, error: float, tables: FloatTable
 ) -> None:
     """Envelopes for multiples of the squared distance, less what a chord between knots may lie above them."""
-    n = knots.size
-    start, stop = max(span[0] - 1, 0), min(span[1] + 1, n - 1)  # chords need neighbours
-    y = (knots - knots[0]) * inverse
-    slack = 8.0 * EPSILON * y[n - 1]  # distances of y are at most that much too large
-    pieces = _split_pieces(y, low, sag, slack)
+    pieces, ends, table = _split_pieces(curves, k), curves.ends[k], tables[curves.starts[k] : curves.starts[k + 1]]
+    y, slack, n = pieces.y, pieces.slack, pieces.y.size
+    first, last = span[0] - curves.starts[k], span[1] - curves.starts[k]
+    start, stop = max(first - 1, 0), min(last + 1, n - 1)  # chords need neighbours
     values, best, chords, shifts = np.empty(n), np.empty(n, dtype=np.int64), np.empty(n), np.empty(n - 1)
     for column in range(multipliers.size):
         multiplier = multipliers[column] * (1.0 - 8.0 * EPSILON)
-        for k in range(n - 1):
-            shifts[k] = 0.5 * pieces.slopes[k] / multiplier
-        _minimise(pieces, shifts, multiplier, slack, start, stop, values, best)
+        for piece in range(n - 1):
+            shifts[piece] = 0.5 * pieces.slopes[piece] / multiplier
+        _minimise(pieces, shifts, multiplier, start, stop, values, best)
         for j in range(start, stop + 1):
             left, right = max(y[j] - slack, 0.0), max(y[n - 1] - y[j] - slack, 0.0)
             values[j] = min(values[j], ends[0] + multiplier * left * left, ends[1] + multiplier * right * right)
-        _make_chords(y, low, sag, multiplier, slack, bend, start, stop, values, chords)
-        for j in range(span[0], span[1] + 1):
+        _make_chords(pieces, multiplier, start, stop, values, chords)
+        for j in range(first, last + 1):
             table[j, column] = _round_down(chords[j] - error)
 
 
@@ -127,6 +100,12 @@ class Pieces(NamedTuple):
 
     y: FloatArray
     """The knots, as distances from the first one in units, rounded downward."""
+    slack: float
+    """By how much distances of y are too large at most."""
+    bend: float
+    """Upper bound of the second derivative of the curve."""
+    low: FloatArray
+    """Lower bound at each knot."""
     starts: FloatArray
     slopes: FloatArray
     drops: FloatArray
@@ -138,8 +117,11 @@ class Pieces(NamedTuple):
 
 
 @compile_loop()
-def _split_pieces(y: FloatArray, low: FloatArray, sag: FloatArray, slack: float) -> Pieces:
-    n = y.size - 1
+def _split_pieces(curves: Curves, curve: int) -> Pieces:
+    begin, end = curves.starts[curve], curves.starts[curve + 1]
+    knots, low, sag = curves.knots[begin:end], curves.low[begin:end], curves.sag[begin:end]
+    y = (knots - knots[0]) * (1.0 / curves.units[curve] * (1.0 - 4.0 * EPSILON))
+    slack, n = 8.0 * EPSILON * y[-1], y.size - 1
     starts, slopes, least = low[:-1].copy(), np.zeros(n), np.empty(n)
     for k in range(n):
         if y[k + 1] <= y[k]:  # knots that only their distance to the first one makes equal
@@ -152,19 +134,12 @@ def _split_pieces(y: FloatArray, low: FloatArray, sag: FloatArray, slack: float)
     for k in range(1, n):
         before[k] = min(before[k], before[k - 1])
         beyond[n - 1 - k] = min(beyond[n - 1 - k], beyond[n - k])
-    return Pieces(y, starts, slopes, sag, beyond, before)
+    return Pieces(y, slack, curves.bends[curve], low, starts, slopes, sag, beyond, before)
 
 
 @compile_loop()
 def _minimise(
-    pieces: Pieces,
-    shifts: FloatArray,
-    multiplier: float,
-    slack: float,
-    start: int,
-    stop: int,
-    values: FloatArray,
-    best: IntArray,
+    pieces: Pieces, shifts: FloatArray, multiplier: float, start: int, stop: int, values: FloatArray, best: IntArray
 ) -> None:
     """The least of piece + multiplier * distance^2 at each knot. The best piece moves with the knot: halve and conquer.
 
@@ -172,7 +147,7 @@ def _minimise(
     depend on them. From the piece beside a knot on the search goes outward, as far as a piece could still be lower for
     all that is known of the rest of them; of equal ones the first counts.
     """
-    y, n = pieces.y, pieces.y.size
+    y, n, slack = pieces.y, pieces.y.size, pieces.slack
     careful = multiplier * (1.0 - 32.0 * EPSILON)
     stride = 1
     while stride < n:
@@ -214,22 +189,14 @@ def _evaluate_piece(x: float, k: int, pieces: Pieces, shifts: FloatArray, multip
 
 @compile_loop()
 def _make_chords(
-    y: FloatArray,
-    low: FloatArray,
-    sag: FloatArray,
-    multiplier: float,
-    slack: float,
-    bend: float,
-    start: int,
-    stop: int,
-    values: FloatArray,
-    column: FloatArray,
+    pieces: Pieces, multiplier: float, start: int, stop: int, values: FloatArray, column: FloatArray
 ) -> None:
     """Entries whose chord lies below the envelope on every interval.
 
     There the envelope lies above the chord of its ends less `curvature width^2 / 8`, and above the least of both ends
     and the curve; whichever is more.
     """
+    y, low, sag, slack, bend = pieces.y, pieces.low, pieces.drops, pieces.slack, pieces.bend
     curvature = 2.0 * multiplier if np.isinf(bend) else 2.0 * multiplier * bend / (2.0 * multiplier + bend)
     for j in range(start, stop + 1):
         column[j] = values[j]

@@ -1,8 +1,8 @@
 """Steps: how little must change before a sum of step functions falls by so much, exactly, for every row.
 
-Owns the frontier of a row on functions of one number each: the least distance at which each drop of a function can be
-had; `drops` says what follows from frontiers in any norm. Arrays in, arrays out; radii are rounded downward. Must not
-know noises or models. README.md, step 9, has the argument.
+Owns the frontier of a row, on functions of one number each and on functions of several: the least distance at which
+each drop of a function can be had; `drops` says what follows from frontiers in any norm. Arrays in, arrays out; radii
+are rounded downward. Must not know noises or models. README.md, steps 9 and 10, has the argument.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from numpy.typing import NDArray
 from derand._core.arrays import EPSILON, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
 from derand.kernels.worst_case.curves import bisect_right
-from derand.kernels.worst_case.drops import AFFORDABLE, FARTHEST, NEAREST, WHOLE, measure_drop
+from derand.kernels.worst_case.drops import FARTHEST, NEAREST, WHOLE, Frontier, Measure, measure_drops
+
+AFFORDABLE = 2**20
+"""Steps that the programme over whole drops may take for a row."""
 
 
 class Stairs(NamedTuple):
@@ -33,6 +36,19 @@ class Stairs(NamedTuple):
     left: IntArray
     """For each cell the nearest one to its left, within its function, whose score is smaller; -1 without."""
     right: IntArray
+
+
+class GridStairs(NamedTuple):
+    """Functions of several numbers, one after the other, without noise; fields as in `grids.Grids`."""
+
+    axis_starts: IntArray
+    features: IntArray
+    sizes: IntArray
+    units: FloatArray
+    edge_starts: IntArray
+    edges: FloatArray
+    score_starts: IntArray
+    scores: IntArray
 
 
 class Reach(NamedTuple):
@@ -60,46 +76,40 @@ def prepare_stairs(
     features: IntArray, starts: IntArray, edges: FloatArray, scores: IntArray, units: FloatArray
 ) -> Stairs:
     """Step functions with the ways down from each of their cells."""
-    left, right = np.full(scores.size, -1, dtype=np.int64), np.full(scores.size, -1, dtype=np.int64)
-    _link_cells(starts, scores, left, right)
-    return Stairs(features, starts, edges, scores, units, left, right)
-
-
-def add_scores(rows: FloatArray, stairs: Stairs) -> IntArray:
-    """The sum of each row's scores, (n_rows,)."""
-    sums = np.empty(rows.shape[0], dtype=np.int64)
-    _add_scores(rows, stairs.features, stairs.starts, stairs.edges, stairs.scores, sums)
-    return sums
+    return Stairs(features, starts, edges, scores, units, *_link_cells(starts, scores))
 
 
 def measure_distances(
-    rows: FloatArray,
-    stairs: Stairs,
-    thresholds: IntArray,
-    norm: float,
-    reach: Reach | None = None,
+    rows: FloatArray, stairs: Stairs | GridStairs, thresholds: IntArray, norm: float, reach: Reach | None = None
 ) -> tuple[FloatArray, NDArray[np.uint8]]:
     """How far each row can be moved before its sum can fall to a threshold, and how that was found: RELAXED or WHOLE.
 
     Both have the shape of the thresholds, (n_rows, n_thresholds). A distance is 0 where the sum is at the threshold or
-    below, infinite where it cannot fall to it; for norm 0 it counts features: changing so many of them is safe. Without
-    a reach numbers may become anything.
+    below, infinite where it cannot fall to it; for norm 0 it counts features: changing so many of them is safe. (Of a
+    function of several numbers a change of any of them counts as one that lets it fall all the way, which is a bound.)
+    Without a reach numbers may become anything.
     """
     distances, how = np.zeros(thresholds.shape), np.full(thresholds.shape, WHOLE, dtype=np.uint8)
-    lowest = np.empty(rows.shape[0], dtype=np.int64)
+    measure = Measure(float(norm), AFFORDABLE)
     allowed = _reach_all(rows.shape[1]) if reach is None else reach
-    _measure_distances(rows, stairs, allowed, thresholds, float(norm), AFFORDABLE, distances, how, lowest)
+    if isinstance(stairs, GridStairs):
+        _measure_boxes(rows, stairs, allowed, thresholds, measure, distances, how)
+    else:
+        _measure_steps(rows, stairs, allowed, thresholds, measure, distances, how)
     distances[~(distances >= NEAREST)] = 0.0  # not a number where costs overflow
     return distances, how
 
 
 def compute_lowest(rows: FloatArray, stairs: Stairs, reach: Reach) -> IntArray:
     """The least sum that each row can reach, (n_rows,)."""
-    lowest = np.empty(rows.shape[0], dtype=np.int64)
     nothing = np.empty((rows.shape[0], 0), dtype=np.int64)
     no_distances, no_how = np.empty(nothing.shape), np.empty(nothing.shape, np.uint8)
-    _measure_distances(rows, stairs, reach, nothing, np.inf, 0, no_distances, no_how, lowest)
-    return lowest
+    return _measure_steps(rows, stairs, reach, nothing, Measure(np.inf, 0), no_distances, no_how)
+
+
+def add_grid_scores(rows: FloatArray, stairs: GridStairs) -> IntArray:
+    """The sum of each row's scores, (n_rows,)."""
+    return np.asarray(compute_grid_floors(rows, stairs, Reach(rows, rows, np.zeros(rows.shape[1]))).sum(axis=1))
 
 
 def _reach_all(n_features: int) -> Reach:
@@ -114,18 +124,22 @@ def _locate_cell(x: float, i: int, starts: IntArray, edges: FloatArray) -> int:
 
 
 @compile_loop()
-def _add_scores(
-    rows: FloatArray, features: IntArray, starts: IntArray, edges: FloatArray, scores: IntArray, sums: IntArray
-) -> None:
+def add_scores(rows: FloatArray, stairs: Stairs) -> IntArray:
+    """The sum of each row's scores, (n_rows,)."""
+    features, starts, edges, scores = stairs.features, stairs.starts, stairs.edges, stairs.scores
+    sums = np.empty(rows.shape[0], dtype=np.int64)
     for row in range(rows.shape[0]):
         total = 0
         for i in range(features.size):
             total += scores[_locate_cell(rows[row, features[i]], i, starts, edges)]
         sums[row] = total
+    return sums
 
 
 @compile_loop()
-def _link_cells(starts: IntArray, scores: IntArray, left: IntArray, right: IntArray) -> None:
+def _link_cells(starts: IntArray, scores: IntArray) -> tuple[IntArray, IntArray]:
+    """For each cell the nearest ones of a smaller score, to its left and to its right within its function; else -1."""
+    left, right = np.full(scores.size, -1, dtype=np.int64), np.full(scores.size, -1, dtype=np.int64)
     for i in range(starts.size - 1):
         first, last = starts[i] + i, starts[i + 1] + i
         for cell in range(first, last + 1):
@@ -138,30 +152,35 @@ def _link_cells(starts: IntArray, scores: IntArray, left: IntArray, right: IntAr
             while at != -1 and at <= last and scores[at] >= scores[cell]:
                 at = right[at]
             right[cell] = at if at != -1 and at <= last else -1
+    return left, right
 
 
 @compile_loop()
-def _measure_distances(
+def _make_frontier(n_terms: int, n_cells: int) -> Frontier:
+    """Room for the ways down of a row."""
+    options = np.zeros(n_terms + 1, dtype=np.int64)
+    return Frontier(options, np.empty(n_cells), np.empty(n_cells, dtype=np.int64))
+
+
+@compile_loop()
+def _measure_steps(
     rows: FloatArray,
     stairs: Stairs,
     reach: Reach,
     thresholds: IntArray,
-    norm: float,
-    affordable: int,
+    measure: Measure,
     distances: FloatArray,
     how: NDArray[np.uint8],
-    lowest: IntArray,
-) -> None:
+) -> IntArray:
+    """Fill in the distances of functions of one number; the least sum that each row can reach."""
     features, starts, edges, scores = stairs.features, stairs.starts, stairs.edges, stairs.scores
     lows, highs, steps = reach.low, reach.high, reach.steps
-    n_cells, n_terms = scores.size, features.size
-    options = np.empty(n_terms + 1, dtype=np.int64)
-    far, deep = np.empty(n_cells), np.empty(n_cells, dtype=np.int64)
+    frontier, lowest = _make_frontier(features.size, scores.size), np.empty(rows.shape[0], dtype=np.int64)
+    options, far, deep = frontier
     for row in range(rows.shape[0]):
-        options[0] = 0
-        own, deepest = 0, 0
-        for i in range(n_terms):
-            feature, box = features[i], min(row, lows.shape[0] - 1)
+        own, box = 0, min(row, lows.shape[0] - 1)
+        for i in range(features.size):
+            feature = features[i]
             x = rows[row, feature]
             cell = _locate_cell(x, i, starts, edges)
             number = _Number(x, lows[box, feature], highs[box, feature], steps[feature], cell, i)
@@ -171,12 +190,8 @@ def _measure_distances(
             else:
                 count = _list_options(number, stairs, far, deep, options[i])
             options[i + 1] = options[i] + count
-            if count > 0:
-                deepest += deep[options[i + 1] - 1]
-        lowest[row] = own - deepest
-        for k in range(thresholds.shape[1]):
-            drop = own - thresholds[row, k]
-            distances[row, k], how[row, k] = measure_drop(options, far, deep, drop, deepest, norm, affordable)
+        lowest[row] = own - measure_drops(frontier, own - thresholds[row], measure, distances[row], how[row])
+    return lowest
 
 
 @compile_loop()
@@ -273,3 +288,142 @@ def _choose_stride(x: float, step: float) -> float:
     Counts beyond 2**52 grow by their own ulp; what that passes over is less than distances are shortened by.
     """
     return max(np.floor(abs(x) * EPSILON / 8.0 / step), 1.0)
+
+
+class _Room(NamedTuple):
+    """Arrays for the cells of an axis, and twice for the boxes of a function."""
+
+    side: FloatArray
+    far: FloatArray
+    longer: FloatArray
+
+
+@compile_loop()
+def _make_room(stairs: GridStairs) -> _Room:
+    """Arrays as long as the longest ones."""
+    longest, widest = 1, 1
+    for i in range(stairs.axis_starts.size - 1):
+        longest = max(longest, stairs.score_starts[i + 1] - stairs.score_starts[i])
+    for axis in range(stairs.sizes.size):
+        widest = max(widest, stairs.sizes[axis])
+    return _Room(np.empty(widest), np.empty(longest), np.empty(longest))
+
+
+@compile_loop()
+def _measure_axis(x: float, low: float, high: float, axis: int, stairs: GridStairs, far: FloatArray) -> None:
+    """The distance to each cell of an axis, infinite where it is not within reach."""
+    first, last = stairs.edge_starts[axis], stairs.edge_starts[axis + 1]
+    n_cells, size = last - first + 1, stairs.sizes[axis]
+    if x != x:  # noqa: PLR0124 - NaN
+        far[:n_cells] = np.inf
+        far[n_cells:size] = 0.0
+        return
+    far[n_cells:size] = np.inf
+    shrink = (1.0 - 4.0 * EPSILON) / stairs.units[axis]
+    for cell in range(n_cells):
+        begins = -np.inf if cell == 0 else stairs.edges[first + cell - 1]
+        ends = np.inf if cell == n_cells - 1 else stairs.edges[first + cell]
+        if begins <= x < ends:
+            far[cell] = 0.0
+        elif x >= ends:
+            far[cell] = min((x - ends) * shrink, FARTHEST) if low < ends else np.inf
+        else:
+            far[cell] = min((begins - x) * shrink, FARTHEST) if high >= begins else np.inf
+
+
+@compile_loop()
+def _spread_distances(
+    row: int, i: int, rows: FloatArray, stairs: GridStairs, reach: Reach, norm: float, room: _Room
+) -> None:
+    """The distance to each box of a function: the largest one of its sides, their sum, or that of their squares."""
+    low, high, (side, far, longer) = reach.low, reach.high, room
+    far[0] = 0.0
+    count, box = 1, min(row, low.shape[0] - 1)
+    for axis in range(stairs.axis_starts[i], stairs.axis_starts[i + 1]):
+        feature, size = stairs.features[axis], stairs.sizes[axis]
+        _measure_axis(rows[row, feature], low[box, feature], high[box, feature], axis, stairs, side)
+        for at in range(count):
+            for cell in range(size):
+                value = max(far[at], side[cell])  # infinite where one of them is
+                if value < np.inf and norm == 1.0:
+                    value = min(far[at] + side[cell], FARTHEST)
+                elif value < np.inf and norm == 2.0:
+                    value = min(far[at] + side[cell] * side[cell], FARTHEST)
+                longer[at * size + cell] = value
+        count *= size
+        far[:count] = longer[:count]
+
+
+@compile_loop()
+def compute_grid_floors(rows: FloatArray, stairs: GridStairs, reach: Reach) -> IntArray:
+    """The least score of each function within the reach, (n_rows, n_functions); missing numbers stay missing."""
+    floors, room = np.empty((rows.shape[0], stairs.axis_starts.size - 1), dtype=np.int64), _make_room(stairs)
+    for row in range(rows.shape[0]):
+        for i in range(floors.shape[1]):
+            _spread_distances(row, i, rows, stairs, reach, np.inf, room)
+            start, least = stairs.score_starts[i], np.int64(2**62)
+            for at in range(stairs.score_starts[i + 1] - start):
+                if room.far[at] < np.inf:
+                    least = min(least, stairs.scores[start + at])
+            floors[row, i] = least
+    return floors
+
+
+@compile_loop()
+def _measure_boxes(
+    rows: FloatArray,
+    stairs: GridStairs,
+    reach: Reach,
+    thresholds: IntArray,
+    measure: Measure,
+    distances: FloatArray,
+    how: NDArray[np.uint8],
+) -> None:
+    """`_measure_steps` for functions of several numbers; steps count as any change."""
+    n_functions, room = stairs.axis_starts.size - 1, _make_room(stairs)
+    frontier = _make_frontier(n_functions, stairs.scores.size)
+    options, far, deep = frontier
+    for row in range(rows.shape[0]):
+        own = 0
+        for i in range(n_functions):
+            _spread_distances(row, i, rows, stairs, reach, measure.norm, room)
+            scores = stairs.scores[stairs.score_starts[i] : stairs.score_starts[i + 1]]
+            home = _look_up_score(row, i, rows, stairs)
+            own += home
+            count = _list_boxes(home, scores, room.far[: scores.size], measure.norm, far, deep, options[i])
+            options[i + 1] = options[i] + count
+        measure_drops(frontier, own - thresholds[row], measure, distances[row], how[row])
+
+
+@compile_loop()
+def _look_up_score(row: int, i: int, rows: FloatArray, stairs: GridStairs) -> int:
+    """The score where the row stands."""
+    index = 0
+    for axis in range(stairs.axis_starts[i], stairs.axis_starts[i + 1]):
+        x = rows[row, stairs.features[axis]]
+        low, high = stairs.edge_starts[axis], stairs.edge_starts[axis + 1]
+        is_missing = x != x  # noqa: PLR0124 - NaN
+        cell = stairs.sizes[axis] - 1 if is_missing else bisect_right(x, low, high, stairs.edges) - low
+        index = index * stairs.sizes[axis] + cell
+    return stairs.scores[stairs.score_starts[i] + index]
+
+
+@compile_loop()
+def _list_boxes(
+    home: int, scores: IntArray, boxes: FloatArray, norm: float, far: FloatArray, deep: IntArray, at: int
+) -> int:
+    """`_list_options` for a function of several numbers, given the distances of its boxes."""
+    lower = np.flatnonzero((scores < home) & (boxes < np.inf))
+    order = lower[np.argsort(boxes[lower])]
+    count, deepest = 0, 0
+    for box in order:
+        drop = home - scores[box]
+        if drop > deepest:
+            distance = boxes[box]
+            if norm == 2.0:
+                distance = np.sqrt(distance)
+            far[at + count] = min(distance * (1.0 - 16.0 * EPSILON), FARTHEST)
+            deep[at + count] = drop
+            deepest = drop
+            count += 1
+    return count

@@ -25,6 +25,7 @@ from derand.kernels.worst_case.curves import (
     locate,
     locate_in_numpy,
 )
+from derand.kernels.worst_case.steps import Reach
 
 _STEPS = 100
 _USUAL_STEPS = 64
@@ -43,6 +44,24 @@ class Box(NamedTuple):
 
 
 _PIECE = np.dtype([("low", np.float64), ("sag", np.float64)])
+
+
+class Asked(NamedTuple):
+    """What sums of least values must exceed."""
+
+    thresholds: FloatArray
+    """(n_rows, n_thresholds)."""
+    error: float
+    """By how much a sum may be off at most, either way; it is taken off every one."""
+
+
+class _Row(NamedTuple):
+    """Where a row stands on the curve of each term, and between which ends it may be moved there."""
+
+    x: FloatArray
+    low: FloatArray
+    high: FloatArray
+    tracks: Records
 
 
 class Minima(NamedTuple):
@@ -103,50 +122,33 @@ def _open_box(n_terms: int) -> Box:
     return Box(np.full((1, n_terms), -np.inf), np.full((1, n_terms), np.inf))
 
 
-def bound_floors(rows: FloatArray, positions: Positions, minima: Minima, box: Box) -> FloatArray:
-    """Lower bounds of each term's curve within its box, (n_rows, n_terms)."""
-    floors = np.empty(box.low.shape)
-    _bound_floors(rows, positions, minima, box, floors)
-    return floors
-
-
 def search_windows(
     rows: FloatArray,
     positions: Positions,
     minima: Minima,
-    thresholds: FloatArray,
-    error: float,
+    asked: Asked,
     box: Box | None = None,
     known: FloatArray | None = None,
 ) -> FloatArray:
     """Distances within which the sum of least values is sure to stay above each threshold, (n_rows, n_thresholds).
 
-    `error` is taken off every sum: by how much it may be off at most, either way. No term leaves its box. `known` holds
-    distances that something else proves: the larger of both is returned; where the sum is below the threshold there by
-    more than it can be off, no window is farther, and none is searched for.
+    No term leaves its box. `known` holds distances that something else proves: the larger of both is returned; where
+    the sum is below the threshold there by more than it can be off, no window is farther, and none is searched for.
     """
     ends = _open_box(positions.features.size) if box is None else box
-    radii = np.zeros(thresholds.shape) if known is None else known.copy()
-    _search_windows(rows, positions, minima, ends, thresholds, error, radii)
+    radii = np.zeros(asked.thresholds.shape) if known is None else known.copy()
+    _search_windows(rows, positions, minima, ends, asked, radii)
     return radii
 
 
 def count_terms(
-    rows: FloatArray,
-    positions: Positions,
-    minima: Minima,
-    thresholds: FloatArray,
-    error: float,
-    box: Box | None = None,
+    rows: FloatArray, positions: Positions, minima: Minima, asked: Asked, box: Box | None = None
 ) -> FloatArray:
     """How many terms may be moved anywhere in the box before the sum can fall to a threshold, (n_rows, n_thresholds).
 
     The terms that can fall most are the worst choice. Infinite where all of them together do not suffice.
     """
-    counts = np.empty(thresholds.shape)
-    ends = _open_box(positions.features.size) if box is None else box
-    _count_terms(rows, positions, minima, ends, thresholds, error, counts)
-    return counts
+    return _count_terms(rows, positions, minima, _open_box(positions.features.size) if box is None else box, asked)
 
 
 @compile_loop()
@@ -156,44 +158,27 @@ def _locate_value(value: float, term: int, positions: Positions) -> float:
     return min(max(x, -FARTHEST_POSITION), FARTHEST_POSITION)
 
 
-@compile_loop()
-def _compute_position(row: FloatArray, term: int, positions: Positions) -> float:
-    """Where a row stands on the curve of a term."""
-    return _locate_value(row[positions.features[term]], term, positions)
-
-
 @compile_loop(numbers=lambda rows, positions, *_: rows.shape[0] * positions.features.size * _AS_WRITTEN)
-def _bound_floors(
-    rows: FloatArray,
-    positions: Positions,
-    minima: Minima,
-    box: Box,
-    floors: FloatArray,
-) -> None:
+def bound_floors(rows: FloatArray, positions: Positions, minima: Minima, box: Box) -> FloatArray:
+    """Lower bounds of each term's curve within its box, (n_rows, n_terms)."""
     tracks, knots, pieces, levels = minima.tracks, minima.knots, minima.pieces, minima.levels
+    floors = np.empty(box.low.shape)
     for row in range(rows.shape[0]):
         for term in range(positions.features.size):
-            x, track = _compute_position(rows[row], term, positions), tracks[positions.curves[term]]
-            least, most = box.low[row, term], box.high[row, term]
+            x = _locate_value(rows[row, positions.features[term]], term, positions)
+            least, most, track = box.low[row, term], box.high[row, term], tracks[positions.curves[term]]
             floors[row, term] = _bound_least(x, np.inf, least, most, track, knots, pieces, levels)
+    return floors
 
 
 @compile_loop()
-def raise_floors(
-    floors: FloatArray,
-    rows: FloatArray,
-    positions: Positions,
-    minima: Minima,
-    lows: FloatArray,
-    highs: FloatArray,
-    steps: FloatArray,
-) -> None:
+def raise_floors(floors: FloatArray, rows: FloatArray, positions: Positions, minima: Minima, reach: Reach) -> None:
     """Raise the floors of terms whose numbers change by whole steps alone to the least value at such steps.
 
-    `lows` and `highs` have the shape (n_rows, n_features), `steps` (n_features,). Where there are too many steps to
-    try, the floor of the whole interval stays.
+    Where there are too many steps to try, the floor of the whole interval stays.
     """
     tracks, knots, pieces, levels = minima.tracks, minima.knots, minima.pieces, minima.levels
+    lows, highs, steps = reach
     for term in range(positions.features.size):
         feature, track = positions.features[term], tracks[positions.curves[term]]
         step = steps[feature]
@@ -215,21 +200,15 @@ def raise_floors(
 
 
 @compile_loop(numbers=lambda rows, positions, *_: rows.shape[0] * positions.features.size * _AS_WRITTEN)
-def _count_terms(
-    rows: FloatArray,
-    positions: Positions,
-    minima: Minima,
-    box: Box,
-    thresholds: FloatArray,
-    error: float,
-    counts: FloatArray,
-) -> None:
-    max_decreases = np.empty(positions.features.size)
+def _count_terms(rows: FloatArray, positions: Positions, minima: Minima, box: Box, asked: Asked) -> FloatArray:
+    thresholds, error = asked
+    max_decreases, counts = np.empty(positions.features.size), np.empty(thresholds.shape)
     tracks, knots, pieces, levels = minima.tracks, minima.knots, minima.pieces, minima.levels
     for row in range(rows.shape[0]):
         total = 0.0
         for term in range(positions.features.size):
-            x, track = _compute_position(rows[row], term, positions), tracks[positions.curves[term]]
+            x = _locate_value(rows[row, positions.features[term]], term, positions)
+            track = tracks[positions.curves[term]]
             value = _bound_least(x, 0.0, -np.inf, np.inf, track, knots, pieces, levels)
             at = min(row, box.low.shape[0] - 1)
             floor = _bound_least(x, np.inf, box.low[at, term], box.high[at, term], track, knots, pieces, levels)
@@ -242,16 +221,11 @@ def _count_terms(
                 count += 1
                 left -= max_decreases[positions.features.size - 1 - count] if count < positions.features.size else 0.0
             counts[row, k] = np.inf if count == positions.features.size else max(count, 0)
+    return counts
 
 
 def _search_windows_in_numpy(
-    rows: FloatArray,
-    positions: Positions,
-    minima: Minima,
-    box: Box,
-    thresholds: FloatArray,
-    error: float,
-    radii: FloatArray,
+    rows: FloatArray, positions: Positions, minima: Minima, box: Box, asked: Asked, radii: FloatArray
 ) -> None:
     """The steps of all rows at a time; distances that are known leave none of them out."""
     x, tracks = compute_positions(rows, positions), minima.tracks[positions.curves]
@@ -259,8 +233,8 @@ def _search_windows_in_numpy(
     least = _bound_least_in_numpy(x, np.full(x.shape, np.inf), low, high, tracks, minima)
     is_free = (low == -np.inf) & (high == np.inf)
     anywhere = _add_in_order(np.where(is_free, minima.lowest[positions.curves], least))
-    for k in range(thresholds.shape[1]):
-        target = thresholds[:, k] + error
+    for k in range(radii.shape[1]):
+        target = asked.thresholds[:, k] + asked.error
         found = np.where(anywhere > target, np.inf, 0.0)
         left = np.flatnonzero(~(anywhere > target))
         reached, beyond, guess = np.zeros(left.size), np.full(left.size, np.inf), np.zeros(left.size)
@@ -325,15 +299,10 @@ def _add_in_order(parts: FloatArray) -> FloatArray:
     numbers=lambda rows, positions, *_: rows.shape[0] * positions.features.size * _USUAL_STEPS,
 )
 def _search_windows(
-    rows: FloatArray,
-    positions: Positions,
-    minima: Minima,
-    box: Box,
-    thresholds: FloatArray,
-    error: float,
-    radii: FloatArray,
+    rows: FloatArray, positions: Positions, minima: Minima, box: Box, asked: Asked, radii: FloatArray
 ) -> None:
     """Raise the radii, which hold what is known, to the windows of each row."""
+    thresholds, error = asked
     tracks, knots, pieces, levels = minima.tracks[positions.curves], minima.knots, minima.pieces, minima.levels
     lowest, x = minima.lowest[positions.curves], np.empty(positions.features.size)
     for row in range(rows.shape[0]):
@@ -341,38 +310,27 @@ def _search_windows(
         low, high = box.low[at], box.high[at]
         anywhere = 0.0
         for term in range(x.size):
-            x[term] = _compute_position(rows[row], term, positions)
+            x[term] = _locate_value(rows[row, positions.features[term]], term, positions)
             if low[term] == -np.inf and high[term] == np.inf:
                 anywhere += lowest[term]
             else:
                 anywhere += _bound_least(x[term], np.inf, low[term], high[term], tracks[term], knots, pieces, levels)
+        own = _Row(x, low, high, tracks)
         for k in range(thresholds.shape[1]):
             target, known = thresholds[row, k] + error, radii[row, k]
             if anywhere > target:
                 radii[row, k] = np.inf
-            elif (
-                known == 0.0
-                or not _add_least(x, known, low, high, tracks, knots, pieces, levels) < target - 2.0 * error
-            ):
-                radii[row, k] = max(known, _search_window(x, target, low, high, tracks, knots, pieces, levels))
+            elif known == 0.0 or not _add_least(own, known, minima) < target - 2.0 * error:
+                radii[row, k] = max(known, _search_window(own, target, minima))
 
 
 @compile_loop()
-def _search_window(
-    x: FloatArray,
-    target: float,
-    low: FloatArray,
-    high: FloatArray,
-    tracks: Records,
-    knots: FloatArray,
-    pieces: Records,
-    levels: FloatArray,
-) -> float:
+def _search_window(row: _Row, target: float, minima: Minima) -> float:
     """The largest distance within which the sum of least values was seen to stay above the target."""
     reached, beyond, guess = 0.0, np.inf, 0.0
     above, below = np.inf, -np.inf  # the margin at both, weakened where one of them stays
     for _ in range(_STEPS):
-        margin = _add_least(x, guess, low, high, tracks, knots, pieces, levels) - target
+        margin = _add_least(row, guess, minima) - target
         if margin > 0.0:
             reached, above, below = guess, margin, 0.5 * below
         else:
@@ -384,17 +342,9 @@ def _search_window(
 
 
 @compile_loop()
-def _add_least(
-    x: FloatArray,
-    distance: float,
-    low: FloatArray,
-    high: FloatArray,
-    tracks: Records,
-    knots: FloatArray,
-    pieces: Records,
-    levels: FloatArray,
-) -> float:
+def _add_least(row: _Row, distance: float, minima: Minima) -> float:
     """The sum of the least values of all terms within a distance."""
+    (x, low, high, tracks), knots, pieces, levels = row, minima.knots, minima.pieces, minima.levels
     total = 0.0
     for term in range(x.size):
         track = tracks[term]

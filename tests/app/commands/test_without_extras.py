@@ -17,6 +17,7 @@ from tests.app.commands.running import run
 from tests.test_readme import README
 
 ROOT = README.parent
+PAGE = ROOT / "docs" / "commands.md"
 _HIDE = """
 from importlib.machinery import PathFinder
 
@@ -47,17 +48,18 @@ _MORE = {
     "derand import model.skops -o read.json": "skops",
 }
 _NEEDS = {"audit": "audit", "import": "xgboost", "export": "onnx"}
-"""Commands of the README that need an extra."""
+"""Commands of the page that need an extra."""
 
 
 def list_commands() -> list[str]:
-    """The lines of the README that begin with `derand`, without comments."""
-    lines = re.findall(r"^derand .*$", README.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    """The first block of the page of commands, without comments."""
+    block = PAGE.read_text(encoding="utf-8").split("```")[1]
+    lines = re.findall(r"^derand .*$", block, flags=re.MULTILINE)
     return [shlex.join(shlex.split(line, comments=True)) for line in lines]
 
 
 def write_inputs(folder: Path) -> None:
-    """The files that the README names."""
+    """The files that the page names."""
     import pyarrow.csv as arrow_csv
     import pyarrow.parquet as pq
 
@@ -71,7 +73,7 @@ def write_inputs(folder: Path) -> None:
         (folder / name).write_bytes(b"{}")
 
 
-def test_every_command_of_the_readme_works_or_names_its_extra(tmp_path: Path) -> None:
+def test_every_command_works_or_names_its_extra(tmp_path: Path) -> None:
     commands = list_commands()
     assert {shlex.split(line)[1] for line in commands} >= set(COMMANDS) - {"warm_up", "moved"}
     (tmp_path / "hidden").mkdir()

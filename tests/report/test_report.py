@@ -13,7 +13,7 @@ from sklearn.ensemble import GradientBoostingClassifier
 from derand import StumpClassifier, from_model
 from derand.estimators import TRAINERS
 from derand.report import Report
-from derand.storage._classifiers import list_estimators
+from derand.storage._estimators import CLASSIFIER, list_estimators
 from tests.report.pages import check_page
 from tests.report.samples import make_mixed, make_rows, report_on_additive
 
@@ -24,7 +24,7 @@ def test_every_trainer_has_a_report(name: str) -> None:
     X, y = make_rows(60, 2)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        clf = list_estimators()[name](noise="gaussian:0.5").fit(X, y)
+        clf = list_estimators(CLASSIFIER)[name](noise="gaussian:0.5").fit(X, y)
     report = Report(clf, X, y, X_train=X, y_train=y, max_rows=20)
     check_page(report)
     assert name in report.to_dict()["accuracy"]["baselines"][1]["description"]

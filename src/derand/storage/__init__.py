@@ -20,7 +20,6 @@ from typing import Any, TypeVar
 
 from derand._core.files import PathLike, replace_when_done
 from derand.model import is_model
-from derand.storage._classifiers import build_classifier, describe_classifier, describe_estimator, list_estimators
 from derand.storage._document import (
     SCHEMA,
     check_size,
@@ -30,8 +29,9 @@ from derand.storage._document import (
     read_json,
     write_document,
 )
+from derand.storage._estimators import CLASSIFIER, REGRESSOR, build_estimator, describe_estimator, list_estimators
 from derand.storage._fields import Field
-from derand.storage._models import MODEL_BUILDERS, describe_model
+from derand.storage._models import MODEL_KINDS, describe_model
 from derand.storage._records import (
     CertificateRecord,
     FileMark,
@@ -41,7 +41,6 @@ from derand.storage._records import (
     mark_file,
     save_record,
 )
-from derand.storage._regressors import build_regressor, list_regressors
 
 __all__ = [
     "MAX_BYTES",
@@ -66,6 +65,7 @@ Found = TypeVar("Found")
 
 MAX_BYTES = 2**26
 """Largest file that is written or read, 64 MiB: some two million cells."""
+_KINDS = [*MODEL_KINDS, CLASSIFIER, REGRESSOR]
 
 
 def save(model: Any, path: PathLike) -> None:
@@ -138,20 +138,19 @@ def read_kind(path: PathLike) -> str:
 
     Raises ValueError where the file is none, as for `load`; the model itself is not looked at.
     """
-    return _check_file(path, lambda fields: fields["kind"].choice(list(_list_builders())))
+    return _check_file(path, lambda fields: fields["kind"].choice(_KINDS))
 
 
-def _describe(model: Any) -> dict[str, Any]:
+def _describe(model: Any) -> dict[str, object]:
     """Kind and content of a model."""
     if is_model(model):
         return describe_model(model)
     from derand.estimators import as_stored
 
     model = as_stored(model)
-    if type(model) in list_estimators().values():
-        return {"kind": "classifier", "model": describe_classifier(model)}
-    if type(model) in list_regressors().values():
-        return {"kind": "regressor", "model": describe_estimator(model)}
+    for kind in (CLASSIFIER, REGRESSOR):
+        if type(model) in list_estimators(kind).values():
+            return {"kind": kind, "model": describe_estimator(model)}
     raise TypeError(
         "`model` must be an AdditiveEnsemble, a WeightedVote or a fitted classifier or regressor of derand, "
         f"got {type(model).__name__}."
@@ -170,10 +169,8 @@ def _check_file(path: PathLike, read: Callable[[dict[str, Field]], Found]) -> Fo
         raise ValueError(f"{os.fspath(path)} is not a model file: {error}{hint}") from None
 
 
-def _list_builders() -> dict[str, Callable[[Field], Any]]:
-    return {**MODEL_BUILDERS, "classifier": build_classifier, "regressor": build_regressor}
-
-
 def _build(fields: dict[str, Field]) -> Any:
-    builders = _list_builders()
-    return builders[fields["kind"].choice(list(builders))](fields["model"])
+    kind = fields["kind"].choice(_KINDS)
+    if kind in MODEL_KINDS:
+        return MODEL_KINDS[kind][1](fields["model"])
+    return build_estimator(fields["model"], kind)

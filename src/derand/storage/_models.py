@@ -19,7 +19,7 @@ from derand.storage._fields import Field, construct
 Part = TypeVar("Part", Term, Decision)
 
 
-def describe_noise(noise: Noise) -> dict[str, Any]:
+def describe_noise(noise: Noise) -> dict[str, object]:
     own = noise.units
     units = own.by_name if isinstance(own, NamedUnits) else None if own is None else list(own)
     return {"kind": noise.name, noise.parameter: noise.magnitude, "units": units}
@@ -42,7 +42,7 @@ def _build_units(field: Field) -> tuple[float, ...] | dict[str, float]:
     return tuple(field.numbers())
 
 
-def _describe_part(part: Term | Decision) -> dict[str, Any]:
+def _describe_part(part: Term | Decision) -> dict[str, object]:
     return {"kind": part.kind, **part.describe()}
 
 
@@ -58,7 +58,7 @@ def _build_part(field: Field, kinds: Mapping[str, type[Part]]) -> Part:
     return part
 
 
-def _describe_ensemble(model: AdditiveEnsemble) -> dict[str, Any]:
+def _describe_ensemble(model: AdditiveEnsemble) -> dict[str, object]:
     return {
         **model.describe(),
         "decision": None if model.decision is None else _describe_part(model.decision),
@@ -79,7 +79,7 @@ def _build_ensemble(field: Field) -> AdditiveEnsemble:
     )
 
 
-def _describe_vote(model: WeightedVote) -> dict[str, Any]:
+def _describe_vote(model: WeightedVote) -> dict[str, object]:
     return {**model.describe(), "members": [_describe_ensemble(member) for member in model.members]}
 
 
@@ -93,22 +93,20 @@ def _build_vote(field: Field) -> WeightedVote:
     )
 
 
-def describe_model(model: Model) -> dict[str, Any]:
+def describe_model(model: Model) -> dict[str, object]:
     """An ensemble or a vote as JSON, with its kind."""
-    return {"kind": model.kind, "model": _DESCRIBERS[model.kind](model)}
+    describe: Callable[[Any], object] = MODEL_KINDS[model.kind][0]
+    return {"kind": model.kind, "model": describe(model)}
 
 
 def build_model(field: Field) -> Model:
     """An ensemble or a vote from its JSON."""
     fields = field.members("kind", "model")
-    return MODEL_BUILDERS[fields["kind"].choice(list(MODEL_BUILDERS))](fields["model"])
+    return MODEL_KINDS[fields["kind"].choice(list(MODEL_KINDS))][1](fields["model"])
 
 
-_DESCRIBERS: Mapping[str, Callable[[Any], dict[str, Any]]] = {
-    AdditiveEnsemble.kind: _describe_ensemble,
-    WeightedVote.kind: _describe_vote,
+MODEL_KINDS: Mapping[str, tuple[Callable[[Any], object], Callable[[Field], Model]]] = {
+    AdditiveEnsemble.kind: (_describe_ensemble, _build_ensemble),
+    WeightedVote.kind: (_describe_vote, _build_vote),
 }
-MODEL_BUILDERS: Mapping[str, Callable[[Field], Model]] = {
-    AdditiveEnsemble.kind: _build_ensemble,
-    WeightedVote.kind: _build_vote,
-}
+"""How each kind of bare model is written and read."""

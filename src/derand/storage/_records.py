@@ -10,17 +10,18 @@ import hashlib
 import json
 import math
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from derand._core.files import PathLike, open_plain, replace_when_done
 from derand._core.units import NamedUnits
 from derand.noise import Noise
-from derand.storage._classifiers import build_threat, describe_threat
 from derand.storage._document import MAX_RECORD_BYTES, parse_document, read_bytes
 from derand.storage._fields import Field
 from derand.storage._models import build_noise, describe_noise
+from derand.storage._values import build_threat, describe_threat
 from derand.threat import Threat
 
 RECORD_SCHEMA = "derand/certified/1"
@@ -102,19 +103,11 @@ def mark_file(path: PathLike) -> FileMark:
 
 def save_record(record: CertificateRecord, path: PathLike) -> None:
     """Write a record, whole or not at all."""
-    content = {
-        "schema": RECORD_SCHEMA,
-        "derand": record.version,
-        "model": asdict(record.model),
-        "data": asdict(record.data),
-        "certified": asdict(record.certified),
-        "rows": record.n_rows,
-        "rule": record.rule,
-        "proof": record.proof,
-        "noise": None if record.noise is None else describe_noise(record.noise),
-        "threat": describe_threat(record.threat, "threat"),
-        **({} if record.numbers is None else {"numbers": _describe_numbers(record.numbers)}),
-    }
+    content: dict[str, object] = {"schema": RECORD_SCHEMA}
+    for name, entry in _LAYOUT.items():
+        value = getattr(record, entry.attribute)
+        if value is not None or name not in _OPTIONAL:
+            content[name] = entry.write(value)
     with replace_when_done(path) as draft:
         draft.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="ascii")
 
@@ -138,22 +131,12 @@ def load_record(path: PathLike) -> CertificateRecord:
         raise ValueError(f"{os.fspath(path)} is not a record of certificates: {error}") from None
 
 
-def _build_record(document: Any) -> CertificateRecord:
-    names = ("schema", "derand", "model", "data", "certified", "rows", "rule", "proof", "noise", "threat")
-    fields = Field(document, "").members(*names, optional=("numbers",))
+def _build_record(document: object) -> CertificateRecord:
+    needed = [name for name in _LAYOUT if name not in _OPTIONAL]
+    fields = Field(document, "").members("schema", *needed, optional=_OPTIONAL)
     fields["schema"].choice([RECORD_SCHEMA])
-    record = CertificateRecord(
-        fields["derand"].text(),
-        _build_mark(fields["model"]),
-        _build_mark(fields["data"]),
-        _build_mark(fields["certified"]),
-        fields["rows"].whole(),
-        fields["rule"].choice(["vote", "mean"]),
-        fields["proof"].choice(["best", "paper"]),
-        fields["noise"].or_none(build_noise),
-        build_threat(fields["threat"]),
-        _build_numbers(fields["numbers"]) if "numbers" in fields else None,
-    )
+    values = {one.attribute: one.read(fields[name]) for name, one in _LAYOUT.items() if name in fields}
+    record = CertificateRecord(**values)
     for name, held in (("noise", record.noise), ("threat", record.threat)):
         if held is not None and isinstance(held.units, NamedUnits):
             fields[name].refuse("have `units` of one number per column")
@@ -175,3 +158,35 @@ def _build_radius(field: Field) -> float:
 def _build_mark(field: Field) -> FileMark:
     fields = field.members("file", "sha256")
     return FileMark(fields["file"].text(), fields["sha256"].text())
+
+
+class _Entry(NamedTuple):
+    """The attribute of a record that a field holds, and how it is written and read."""
+
+    attribute: str
+    write: Callable[[Any], object]
+    read: Callable[[Field], Any]
+
+
+def _as_it_is(value: object) -> object:
+    return value
+
+
+_LAYOUT: Mapping[str, _Entry] = {
+    "derand": _Entry("version", _as_it_is, Field.text),
+    "model": _Entry("model", asdict, _build_mark),
+    "data": _Entry("data", asdict, _build_mark),
+    "certified": _Entry("certified", asdict, _build_mark),
+    "rows": _Entry("n_rows", _as_it_is, Field.whole),
+    "rule": _Entry("rule", _as_it_is, lambda field: field.choice(["vote", "mean"])),
+    "proof": _Entry("proof", _as_it_is, lambda field: field.choice(["best", "paper"])),
+    "noise": _Entry(
+        "noise",
+        lambda noise: None if noise is None else describe_noise(noise),
+        lambda field: field.or_none(build_noise),
+    ),
+    "threat": _Entry("threat", lambda threat: describe_threat(threat, "threat"), build_threat),
+    "numbers": _Entry("numbers", _describe_numbers, _build_numbers),
+}
+"""The fields of a file, in their order."""
+_OPTIONAL = ("numbers",)

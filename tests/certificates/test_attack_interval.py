@@ -157,7 +157,7 @@ def test_what_stands_beside_other_intervals_is_refused() -> None:
         (certify_interval(STEP, [[0.5], [1.0]], Gaussian(0.5), 0.5), "must have the same radius, 0.6, got 0.5"),
         (certify_interval(STEP, [[0.5], [1.0]], Gaussian(0.4), 0.6), "must have the same noise"),
         (certify_interval(STEP, [[0.5], [1.0]], Gaussian(0.5), 0.6, rule="mean"), "must have the same rule"),
-        (certify_interval(STEP, [[0.5], [-1.0]], Gaussian(0.5), 0.6), "got the answer 50.0 for row 1"),
+        (certify_interval(STEP, [[0.5], [-1.0]], Gaussian(0.5), 0.6), "got the value 50.0 for row 1"),
     ):
         with pytest.raises(ValueError, match=message):
             found.require_inside(other)

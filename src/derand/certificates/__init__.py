@@ -33,9 +33,8 @@ if TYPE_CHECKING:
         certify_radius_checked,
         find_answers,
     )
-    from derand.certificates.results.attacks import Attacks, UnsoundError
-    from derand.certificates.results.interval_attacks import IntervalAttacks
-    from derand.certificates.results.intervals import Intervals, ToleranceRadii
+    from derand.certificates.results.attacks import Attacks, IntervalAttacks, UnsoundError
+    from derand.certificates.results.certificates import Intervals, ToleranceRadii
     from derand.certificates.search.attacks import attack
     from derand.certificates.search.explanation import Change, Explanation, explain
     from derand.certificates.search.interval_attacks import attack_interval
@@ -46,9 +45,9 @@ _HOMES = {
     "Attacks": "results.attacks",
     "Change": "search.explanation",
     "Explanation": "search.explanation",
-    "IntervalAttacks": "results.interval_attacks",
-    "Intervals": "results.intervals",
-    "ToleranceRadii": "results.intervals",
+    "IntervalAttacks": "results.attacks",
+    "Intervals": "results.certificates",
+    "ToleranceRadii": "results.certificates",
     "Verifier": "search.witness",
     "UnsoundError": "results.attacks",
     "attack": "search.attacks",

@@ -27,7 +27,7 @@ from derand.certificates.search.feasible_set import Target
 from derand.certificates.search.witness import Verifier, search_witnesses, shrink_witnesses
 from derand.kernels import DEFAULT_BACKEND, NotFiniteError, as_device
 from derand.model import AdditiveEnsemble, Model, as_model
-from derand.noise import Noise, as_noise, as_noise_or_none, exp_upward
+from derand.noise import Noise, exp_upward, resolve_noise
 from derand.perturbation import Perturbation, resolve, warn_of_nothing
 from derand.threat import Threat, as_threats
 
@@ -124,11 +124,9 @@ def certify(
     [1.0, 1.5]
     """
     threats = as_threats(l0, unseen, threat)
-    noise = as_noise_or_none(noise, threats[0].norm if threats else "auto")
-    check_request(rule, proof, noise, threats)
-    rows = read_rows(as_model(model), X, noise, must_look=False)
+    chosen, rows = read_request(model, X, noise, threats, rule, proof, must_look=False)
     results = certify_checked(
-        model, rows, noise, threats, rule=rule, proof=proof, backend=backend, n_jobs=n_jobs, must_look=True
+        model, rows, chosen, threats, rule=rule, proof=proof, backend=backend, n_jobs=n_jobs, must_look=True
     )
     return results[0] if l0 is None or np.ndim(l0) == 0 else results
 
@@ -238,6 +236,22 @@ def _add_witnesses(
     return replace(certificates, flips=flips, witness=witness)
 
 
+def read_request(
+    model: Model,
+    X: ArrayLike,
+    noise: Noise | str | float | None,
+    threats: Sequence[Threat],
+    rule: str,
+    proof: str = "best",
+    *,
+    must_look: bool = True,
+) -> tuple[Noise | None, NDArray[Any]]:
+    """The noise and the rows of a request, checked; `must_look` as for `read_rows`."""
+    chosen = resolve_noise(noise, norm=threats[0].norm if threats else "auto")
+    check_request(rule, proof, chosen, threats)
+    return chosen, read_rows(as_model(model), X, chosen, must_look=must_look)
+
+
 def check_request(rule: str, proof: str, noise: Noise | None, threats: Sequence[Threat]) -> None:
     """Refuse a request that makes no sense before any work."""
     found = find_rule(rule)
@@ -291,7 +305,7 @@ def _name_bounds(
 def distribution(
     model: AdditiveEnsemble, X: ArrayLike, noise: Noise | str | float, backend: str | None = None
 ) -> Distribution:
-    """Exact law of each row's score under noise (paper, Algorithm 1 and Theorem 3.1).
+    """Exact distribution of each row's score under noise (paper, Algorithm 1 and Theorem 3.1).
 
     Parameters
     ----------
@@ -312,11 +326,15 @@ def distribution(
     >>> d.support[[0, -1]].tolist(), d.pmf[0, [0, -1]].round(3).tolist(), d.median.tolist()
     ([10, 90], [0.625, 0.375], [10])
     """
-    noise = as_noise(noise)
-    kind = kind_of(as_model(model))
+    chosen, kind = resolve_noise(noise), kind_of(as_model(model))
+    if chosen is None:
+        raise ValueError(
+            f"`distribution` needs a noise such as 'gaussian:0.25', got {noise!r}: without noise a row has one score."
+        )
     if isinstance(kind, Majority):
         raise TypeError(
-            "`distribution` takes an AdditiveEnsemble: the members of a WeightedVote have laws, the vote has none."
+            "`distribution` takes an AdditiveEnsemble: the members of a WeightedVote have distributions of scores, the "
+            "vote has none."
         )
     if isinstance(kind, Linear):
         raise ValueError("`distribution` lists whole scores, of which a linear model has none.")
@@ -325,25 +343,25 @@ def distribution(
             f"`distribution` lists the scores of one sum, got {model.n_classes} classes: ask for a `duel`."
         )
     (model,) = model.members
-    rows = np.asarray(read_rows(model, X, noise), dtype=np.float64)
+    rows = np.asarray(read_rows(model, X, chosen), dtype=np.float64)
     packed = pack_terms(model.terms)
     if packed.largest >= MAX_SUPPORT:
         raise ValueError(
-            f"The scores of this model span {packed.largest + 1} levels, more than {MAX_SUPPORT}, of which no law can "
-            "be listed: use fewer levels or coarser leaves."
+            f"The scores of this model span {packed.largest + 1} levels, more than {MAX_SUPPORT}, of which no "
+            "distribution can be listed: use fewer levels or coarser leaves."
         )
     shift = packed.base + packed.fixed_scores(rows)
-    rows = fill_missing(packed, rows, noise).rows
+    rows = fill_missing(packed, rows, chosen).rows
     lowest = int(shift.min()) if shift.size else packed.base
     spread = shift - lowest
     step = math.gcd(packed.step if packed.largest else 0, int(np.gcd.reduce(spread))) or 1
     stride = max(packed.step // step, 1)
     n_levels = packed.largest * stride + 1 + int(spread.max(initial=0)) // step
     if rows.shape[0] * n_levels > 2**28:
-        raise ValueError(f"The laws of {rows.shape[0]} rows take {n_levels} levels each: pass fewer rows at a time.")
-    query = make_query(model, rows.shape[0], noise, RULES["vote"], n_jobs=1, backend=backend or DEFAULT_BACKEND)
+        raise ValueError(f"{rows.shape[0]} rows take {n_levels} levels each, too many: pass fewer rows at a time.")
+    query = make_query(model, rows.shape[0], chosen, RULES["vote"], n_jobs=1, backend=backend or DEFAULT_BACKEND)
     kernels = query.kernels
-    pmfs = kernels.pmfs(kernels.prepare(packed.starts, packed.scores, invert=False), packed.table(rows, noise))
+    pmfs = kernels.pmfs(kernels.prepare(packed.starts, packed.scores, invert=False), packed.table(rows, chosen))
     pmf = np.zeros((rows.shape[0], n_levels))
     for row, start in enumerate(spread // step):
         pmf[row, start : start + packed.largest * stride + 1 : stride] = pmfs[row]

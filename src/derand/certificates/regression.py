@@ -1,4 +1,4 @@
-"""Certifying numbers: the border where input is checked, for models whose answer is a scores.
+"""Certifying numbers: the border where input is checked, for regression models.
 
 Owns `certify_interval`, `certify_radius` and the answers themselves. Must not know how a rule proves what it says.
 """
@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from derand._core.arrays import FloatArray
-from derand.certificates.classification import check_request, read_rows, resolve_rows
+from derand.certificates.classification import check_request, read_request, resolve_rows
 from derand.certificates.kinds import kind_of, stands_for_another
-from derand.certificates.results.intervals import Intervals, ToleranceRadii
-from derand.certificates.rules.base import Score, make_query
+from derand.certificates.results.certificates import Intervals, ToleranceRadii
+from derand.certificates.rules.base import Query, Score, make_query
 from derand.certificates.rules.registry import find_rule
 from derand.model import AdditiveEnsemble, Model, as_model
-from derand.noise import Noise, as_noise_or_none
-from derand.perturbation import Perturbation
+from derand.noise import Noise
 from derand.threat import Threat, as_threats
 
 
@@ -77,9 +76,7 @@ def certify_interval(
     [[58.41, 55.0, 59.77, 4.77]]
     """
     asked = as_one_threat(l0, unseen, threat)
-    chosen = as_noise_or_none(noise, asked.norm)
-    check_request(rule, proof, chosen, [asked])
-    rows = read_rows(as_model(model), X, chosen)
+    chosen, rows = read_request(model, X, noise, [asked], rule, proof)
     return certify_interval_checked(model, rows, chosen, asked, radius=radius, rule=rule, proof=proof, n_jobs=n_jobs)
 
 
@@ -119,9 +116,7 @@ def certify_radius(
     [1.5]
     """
     asked = as_one_threat(l0, unseen, threat)
-    chosen = as_noise_or_none(noise, asked.norm)
-    check_request(rule, proof, chosen, [asked])
-    rows = read_rows(as_model(model), X, chosen)
+    chosen, rows = read_request(model, X, noise, [asked], rule, proof)
     return certify_radius_checked(
         model, rows, chosen, asked, tolerance=tolerance, rule=rule, proof=proof, n_jobs=n_jobs
     )
@@ -143,9 +138,9 @@ def certify_interval_checked(
     check_request(rule, proof, noise, [threat])
     asked = resolve_rows(threat, ensemble, noise, rows)
     size = check_radius(radius, asked.norm)
-    scores = _Scores(ensemble, rows, noise, asked, rule, proof, n_jobs)
-    score, low, high = scores.run(lambda of, block: of.bound_interval(block, size))
-    value, low, high = (scores.as_values(one) for one in (score, low, high))
+    query = make_query(ensemble, rows.shape[0], noise, find_rule(rule), asked, n_jobs=n_jobs, proof=proof)
+    found = _ask_scores(ensemble, rows, query, lambda score, block: score.bound_interval(block, size))
+    value, low, high = (_as_values(ensemble, one) for one in found)
     if stands_for_another(ensemble):  # the scores of the model that is meant need not lie on the grid
         low, high = np.nextafter(low, -np.inf), np.nextafter(high, np.inf)
     return Intervals(value, low, high, None if asked.norm is None else size, asked.threat, rule, noise)
@@ -169,11 +164,10 @@ def certify_radius_checked(
         raise ValueError(f"`tolerance` must be a finite number, 0 or larger, got {tolerance!r}.")
     room = Fraction(float(tolerance)) * ensemble.levels
     asked = resolve_rows(threat, ensemble, noise, rows)
-    scores = _Scores(ensemble, rows, noise, asked, rule, proof, n_jobs)
-    score, radius, proofs = scores.run(lambda of, block: of.bound_radius(block, room))
-    return ToleranceRadii(
-        scores.as_values(score), float(tolerance), radius, asked.threat, rule, noise, proofs.astype(np.uint8)
-    )
+    query = make_query(ensemble, rows.shape[0], noise, find_rule(rule), asked, n_jobs=n_jobs, proof=proof)
+    scores, radius, proofs = _ask_scores(ensemble, rows, query, lambda score, block: score.bound_radius(block, room))
+    value, proofs = _as_values(ensemble, scores), proofs.astype(np.uint8)
+    return ToleranceRadii(value, float(tolerance), radius, asked.threat, rule, noise, proofs)
 
 
 def find_answers(
@@ -182,9 +176,26 @@ def find_answers(
     """The number that answers each row, for rows that were checked already: the `value` of `certify_interval`."""
     ensemble = require_number(model)
     check_request(rule, "best", noise, [Threat()])
-    scores = _Scores(ensemble, rows, noise, None, rule, "best", n_jobs)
-    (score,) = scores.run(lambda of, block: (of.compute(block),))
-    return scores.as_values(score)
+    query = make_query(ensemble, rows.shape[0], noise, find_rule(rule), n_jobs=n_jobs)
+    (scores,) = _ask_scores(ensemble, rows, query, lambda score, block: (score.compute(block),))
+    return _as_values(ensemble, scores)
+
+
+def _ask_scores(
+    model: AdditiveEnsemble,
+    rows: NDArray[Any],
+    query: Query,
+    ask: Callable[[Score, FloatArray], tuple[NDArray[Any], ...]],
+) -> list[NDArray[Any]]:
+    """What is asked of the scores of each block of rows, put together."""
+    score = kind_of(model).score(query, rows.shape[0])
+    return query.run(rows, score.block_rows, lambda block: ask(score, block))
+
+
+def _as_values(model: AdditiveEnsemble, scores: NDArray[Any]) -> FloatArray:
+    """Scores as predictions. For whole scores each step keeps their order, so that ends stay outside."""
+    assert model.offset is not None  # see `require_number`
+    return np.asarray((scores + model.offset) / model.levels)
 
 
 def require_number(model: Model) -> AdditiveEnsemble:
@@ -204,34 +215,6 @@ def as_one_threat(l0: int | None, unseen: bool | None, threat: Threat | None) ->
         raise ValueError(f"`l0` must be one number of categorical features here, got {l0!r}: ask for each by itself.")
     (asked,) = as_threats(l0, unseen, threat)
     return asked
-
-
-class _Scores:
-    """The scores of the rows of one request, and what is proven about them, block by block."""
-
-    def __init__(
-        self,
-        model: AdditiveEnsemble,
-        rows: NDArray[Any],
-        noise: Noise | None,
-        perturbation: Perturbation | None,
-        rule: str,
-        proof: str,
-        n_jobs: int | None,
-    ) -> None:
-        self._model, self._rows = model, rows
-        self._query = make_query(model, rows.shape[0], noise, find_rule(rule), perturbation, n_jobs=n_jobs, proof=proof)
-        self._score = kind_of(model).score(self._query, rows.shape[0])
-
-    def run(self, ask: Callable[[Score, FloatArray], tuple[NDArray[Any], ...]]) -> list[NDArray[Any]]:
-        """What is said of each block, put together."""
-        score = self._score
-        return self._query.run(self._rows, score.block_rows, lambda block: ask(score, block))
-
-    def as_values(self, scores: NDArray[Any]) -> FloatArray:
-        """Scores as predictions. For whole scores each step keeps their order, so that ends stay outside."""
-        assert self._model.offset is not None  # see `require_number`
-        return np.asarray((scores + self._model.offset) / self._model.levels)
 
 
 def check_radius(radius: float | None, norm: float | None) -> float:

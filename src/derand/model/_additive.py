@@ -5,6 +5,7 @@ Owns the facts that other rooms ask for. Must not know noise, kernels or trainin
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,11 +25,9 @@ from derand.model._quantize import (
     Line,
     Shape,
     bound_rounding,
-    round_class_shapes,
-    round_class_stumps,
-    round_number_shapes,
     round_shapes,
     round_stumps,
+    round_values,
     scale_lines,
 )
 from derand.model._terms import MAX_SCORE, CategoryTable, Slope, StepFunction, Term
@@ -282,11 +281,10 @@ class AdditiveEnsemble(Model):
         >>> model.score([[0.0], [1.0], [np.nan]]).tolist()
         [20, 60, 50]
         """
+        terms = round_stumps(features, thresholds, left, right, tables, levels, missing)
         if np.ndim(left) == 2:
-            several = round_class_stumps(features, thresholds, left, right, tables, levels, missing)
-            return cls(several, Argmax((0,) * int(np.shape(left)[1])), n_features, levels)
-        terms, half = round_stumps(features, thresholds, left, right, tables, levels, missing)
-        return cls(terms, half, n_features, levels)
+            return cls(terms, Argmax((0,) * int(np.shape(left)[1])), n_features, levels)
+        return cls(terms, (np.size(left) + len(tables)) * levels // 2, n_features, levels)
 
     @classmethod
     def from_shapes(
@@ -339,13 +337,14 @@ class AdditiveEnsemble(Model):
         >>> model.score([[0.0], [1.0]]).tolist(), model.decision
         ([[50, 0, 0], [0, 100, 25]], Argmax(offsets=(0, 0, 50)))
         """
-        error = cls._bound_error(len(shapes) + len(tables) + len(grids), levels, arithmetic_error)
-        sloped = scale_lines(lines, levels, max(np.size(intercept), 1), is_defined=arithmetic_error is None)
+        terms, constant = round_shapes(shapes, tables, intercept, levels, grids)
+        n_functions = len(shapes) + len(tables) + len(grids)
+        decision: Decision
         if np.ndim(intercept) == 1:
-            several, offsets = round_class_shapes(shapes, tables, intercept, levels, grids)
-            return cls((*sloped, *several), Argmax(offsets), n_features, levels, error)
-        terms, level = round_shapes(shapes, tables, float(intercept), levels, grids)  # type: ignore[arg-type]
-        return cls((*sloped, *terms), level, n_features, levels, error)
+            decision = Argmax(tuple((round_values(intercept, levels) + constant).tolist()))
+        else:  # the largest whole score at which sum and intercept are not above 0
+            decision = Threshold(math.floor(-float(intercept) * levels) - int(constant[0]))  # type: ignore[arg-type]
+        return cls._add_lines(terms, lines, decision, n_features, levels, n_functions, arithmetic_error)
 
     @classmethod
     def from_number_shapes(
@@ -380,18 +379,26 @@ class AdditiveEnsemble(Model):
         >>> ((model.score([[0.0], [3.0]]) + model.offset) / model.levels).tolist()
         [9.5, 11.5]
         """
-        terms, offset = round_number_shapes(shapes, tables, intercept, levels, grids)
-        error = cls._bound_error(len(shapes) + len(tables) + len(grids), levels, arithmetic_error)
-        sloped = scale_lines(lines, levels, 1, is_defined=arithmetic_error is None)
-        return cls((*sloped, *terms), Value(offset), n_features, levels, error)
+        terms, constant = round_shapes(shapes, tables, intercept, levels, grids)
+        decision = Value(int(round_values(intercept, levels)) + int(constant[0]))
+        n_functions = len(shapes) + len(tables) + len(grids)
+        return cls._add_lines(terms, lines, decision, n_features, levels, n_functions, arithmetic_error)
 
-    @staticmethod
-    def _bound_error(n_functions: int, levels: int, arithmetic_error: float | None) -> float:
-        if arithmetic_error is None:
-            return 0.0
-        if not (np.isfinite(arithmetic_error) and arithmetic_error >= 0):
-            raise ValueError(f"`arithmetic_error` must be finite and not negative, or None, got {arithmetic_error!r}.")
-        return bound_rounding(n_functions, levels, arithmetic_error)
+    @classmethod
+    def _add_lines(
+        cls,
+        terms: Sequence[Term],
+        lines: Sequence[Line],
+        decision: Decision,
+        n_features: int,
+        levels: int,
+        n_functions: int,
+        arithmetic_error: float | None,
+    ) -> AdditiveEnsemble:
+        """Rounded terms and lines as a model; without an arithmetic error it is defined on its grid."""
+        lines_scaled = scale_lines(lines, levels, decision.n_outputs, is_defined=arithmetic_error is None)
+        error = 0.0 if arithmetic_error is None else bound_rounding(n_functions, levels, arithmetic_error)
+        return cls((*lines_scaled, *terms), decision, n_features, levels, error)
 
     @property
     def members(self) -> tuple[AdditiveEnsemble, ...]:

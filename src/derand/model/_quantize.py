@@ -82,69 +82,52 @@ class CategoryShape(NamedTuple):
 def round_shapes(
     shapes: Sequence[Shape],
     tables: Sequence[CategoryShape],
-    intercept: float,
+    intercept: float | ArrayLike,
     levels: int,
     grids: Sequence[GridShape] = (),
-) -> tuple[tuple[Term, ...], int]:
-    """Terms of a sum of functions on the grid, and the largest whole score at which sum and intercept are not above 0.
+) -> tuple[tuple[Term, ...], IntArray]:
+    """Terms of a sum of functions on the grid, and what functions that are constant add to each output, (n_outputs,).
 
-    Parameters are those of `AdditiveEnsemble.from_shapes`.
+    Parameters are those of `AdditiveEnsemble.from_shapes`; there is an output per number of the intercept. Edges at
+    which no rounded score changes are left out, and so are functions that are constant.
     """
-    terms, constant = _round_terms(shapes, tables, intercept, levels, grids)
-    return terms, math.floor(-intercept * levels) - constant
+    _check_finite(shapes, tables, intercept)
+    n_outputs = max(np.size(intercept), 1)
+    constant, terms = np.zeros(n_outputs, dtype=np.int64), list[Term]()
+    for shape in shapes:
+        scores = _round_rows(shape.values, levels, n_outputs, shape.feature)
+        missing = _round_one(shape.missing, levels, n_outputs, shape.feature)
+        changes = np.flatnonzero((np.diff(scores, axis=0) != 0).any(axis=1))
+        if not changes.size and missing is None:
+            constant += scores[0]
+            continue
+        edges = np.asarray(shape.edges, dtype=np.float64)[changes]
+        terms.append(StepFunction(shape.feature, edges, np.concatenate([scores[:1], scores[changes + 1]]), missing))
+    for grid in grids:
+        term = _round_grid(grid, levels, n_outputs)
+        if term.scores.shape[0] > 1:
+            terms.append(term)
+        else:
+            constant += term.scores[0]
+    for table in tables:
+        scores = _round_rows(table.values, levels, n_outputs, table.feature)
+        other = _round_one(np.broadcast_to(table.other, n_outputs), levels, n_outputs, table.feature)
+        missing = _round_one(table.missing, levels, n_outputs, table.feature)
+        terms.append(CategoryTable(table.feature, table.categories, scores, other, missing))  # type: ignore[arg-type]
+    return tuple(terms), constant
+
+
+def round_values(values: ArrayLike, levels: int) -> IntArray:
+    """Values as whole multiples of 1 / levels, halves to even."""
+    scaled = np.rint(np.asarray(values, dtype=np.float64) * levels)
+    if (np.abs(scaled) > MAX_SCORE).any():
+        raise ValueError(f"`values` of a shape times {levels} levels must lie within +-2**53: use fewer levels.")
+    return scaled.astype(np.int64)
 
 
 def move_level(level: int, levels: int, lead: float) -> int:
     """The largest whole score that is not ahead of a level by more than `lead`, which counts in steps of 1 / levels."""
     return level + math.floor(Fraction(lead) * levels)
-
-
-def round_number_shapes(
-    shapes: Sequence[Shape],
-    tables: Sequence[CategoryShape],
-    intercept: float,
-    levels: int,
-    grids: Sequence[GridShape] = (),
-) -> tuple[tuple[Term, ...], int]:
-    """The same terms, and what is to be added to their scores: the intercept on the grid, and constant functions."""
-    terms, constant = _round_terms(shapes, tables, intercept, levels, grids)
-    return terms, int(_round_values([intercept], levels)[0]) + constant
-
-
-def _round_terms(
-    shapes: Sequence[Shape],
-    tables: Sequence[CategoryShape],
-    intercept: float,
-    levels: int,
-    grids: Sequence[GridShape],
-) -> tuple[tuple[Term, ...], int]:
-    """Terms on the grid, and what functions that are constant add up to.
-
-    Edges at which no rounded score changes are left out, and so are functions that are constant.
-    """
-    _check_finite(shapes, tables, intercept)
-    terms: list[Term] = []
-    constant = 0
-    for shape in shapes:
-        scores = _round_values(shape.values, levels)
-        changes = np.flatnonzero(np.diff(scores))
-        missing = None if shape.missing is None else int(_round_values(shape.missing, levels))
-        if not changes.size and missing is None:
-            constant += int(scores[0])
-            continue
-        edges = np.asarray(shape.edges, dtype=np.float64)[changes]
-        terms.append(StepFunction(shape.feature, edges, np.concatenate([scores[:1], scores[changes + 1]]), missing))
-    for grid in grids:
-        term = _round_grid(grid, levels, 1)
-        if term.scores.shape[0] > 1:
-            terms.append(term)
-        else:
-            constant += int(term.scores[0, 0])
-    for table in tables:
-        scores = _round_values([*table.values, table.other], levels)
-        missing = None if table.missing is None else int(_round_values(table.missing, levels))
-        terms.append(CategoryTable(table.feature, table.categories, scores[:-1], int(scores[-1]), missing))  # type: ignore[arg-type]
-    return tuple(terms), constant
 
 
 def _check_finite(shapes: Sequence[Shape], tables: Sequence[CategoryShape], intercept: float | ArrayLike) -> None:
@@ -157,7 +140,7 @@ def _check_finite(shapes: Sequence[Shape], tables: Sequence[CategoryShape], inte
 
 
 def scale_lines(lines: Sequence[Line], levels: int, n_outputs: int, *, is_defined: bool) -> tuple[Term, ...]:
-    """Terms of lines: slopes are not rounded to the grid, only multiplied by the levels, and so is what gaps score.
+    """Terms of lines: slopes and scores of missing values are multiplied by the levels, not rounded to the grid.
 
     A model that is defined on its grid (`is_defined`) has slopes without errors; else these cover that product, too.
     """
@@ -188,46 +171,9 @@ def bound_rounding(n_functions: int, levels: int, arithmetic_error: float) -> fl
     Each function is rounded by at most 1/2, the intercept by less than 1; the last factor covers the rounding of this
     line itself.
     """
+    if not (np.isfinite(arithmetic_error) and arithmetic_error >= 0):
+        raise ValueError(f"`arithmetic_error` must be finite and not negative, or None, got {arithmetic_error!r}.")
     return (arithmetic_error * levels + 0.5 * n_functions + 1.0) * (1 + 4 * EPSILON)
-
-
-def round_class_shapes(
-    shapes: Sequence[Shape],
-    tables: Sequence[CategoryShape],
-    intercept: ArrayLike,
-    levels: int,
-    grids: Sequence[GridShape] = (),
-) -> tuple[tuple[Term, ...], tuple[int, ...]]:
-    """Terms of a sum of functions on the grid, one output per class, and what is added to the score of each class.
-
-    Parameters are those of `AdditiveEnsemble.from_shapes`, with one number per class wherever one class of two has a
-    number. Edges at which no rounded score changes are left out, and so are functions that are constant.
-    """
-    _check_finite(shapes, tables, intercept)
-    offsets = _round_values(intercept, levels)
-    n_classes = offsets.size
-    terms: list[Term] = []
-    for shape in shapes:
-        scores = _round_rows(shape.values, levels, n_classes, shape.feature)
-        missing = _round_one(shape.missing, levels, n_classes, shape.feature)
-        changes = np.flatnonzero((np.diff(scores, axis=0) != 0).any(axis=1))
-        if not changes.size and missing is None:
-            offsets = offsets + scores[0]
-            continue
-        edges = np.asarray(shape.edges, dtype=np.float64)[changes]
-        terms.append(StepFunction(shape.feature, edges, np.concatenate([scores[:1], scores[changes + 1]]), missing))
-    for grid in grids:
-        term = _round_grid(grid, levels, n_classes)
-        if term.scores.shape[0] > 1:
-            terms.append(term)
-        else:
-            offsets = offsets + term.scores[0]
-    for table in tables:
-        scores = _round_rows(table.values, levels, n_classes, table.feature)
-        other = _round_rows([np.broadcast_to(table.other, n_classes)], levels, n_classes, table.feature)[0]
-        missing = _round_one(table.missing, levels, n_classes, table.feature)
-        terms.append(CategoryTable(table.feature, table.categories, scores, tuple(other.tolist()), missing))  # type: ignore[arg-type]
-    return tuple(terms), tuple(offsets.tolist())
 
 
 class Shapes(NamedTuple):
@@ -287,29 +233,25 @@ def _round_grid(grid: GridShape, levels: int, n_classes: int) -> GridTerm:
             f"`values` of the shape of features {grid.features} must have one number per box and class, "
             f"{boxes if n_classes == 1 else (*boxes, n_classes)} in all, got an array of shape {values.shape}."
         )
-    return GridTerm(grid.features, grid.edges, _round_values(values, levels), grid.missing).drop_idle_edges()
+    return GridTerm(grid.features, grid.edges, round_values(values, levels), grid.missing).drop_idle_edges()
 
 
-def _round_rows(values: ArrayLike, levels: int, n_classes: int, feature: int) -> IntArray:
-    """Rounded values of shape (n_cells, n_classes)."""
+def _round_rows(values: ArrayLike, levels: int, n_outputs: int, feature: int) -> IntArray:
+    """Rounded values of shape (n_cells, n_outputs)."""
     given = np.asarray(values, dtype=np.float64)
-    if given.ndim != 2 or given.shape[1] != n_classes:
+    given = given[:, None] if n_outputs == 1 and given.ndim == 1 else given
+    if given.ndim != 2 or given.shape[1] != n_outputs:
         raise ValueError(
-            f"`values` of the shape of feature {feature} must have one number per cell and class, {n_classes} of them "
+            f"`values` of the shape of feature {feature} must have one number per cell and class, {n_outputs} of them "
             f"as `intercept` has, got an array of shape {given.shape}."
         )
-    return _round_values(given, levels)
+    return round_values(given, levels)
 
 
-def _round_one(value: ArrayLike | None, levels: int, n_classes: int, feature: int) -> tuple[int, ...] | None:
-    return None if value is None else tuple(_round_rows(np.array([value]), levels, n_classes, feature)[0].tolist())
-
-
-def _round_values(values: ArrayLike, levels: int) -> IntArray:
-    scaled = np.rint(np.asarray(values, dtype=np.float64) * levels)
-    if (np.abs(scaled) > MAX_SCORE).any():
-        raise ValueError(f"`values` of a shape times {levels} levels must lie within +-2**53: use fewer levels.")
-    return scaled.astype(np.int64)
+def _round_one(value: ArrayLike | None, levels: int, n_outputs: int, feature: int) -> tuple[int, ...] | None:
+    if value is None:
+        return None
+    return tuple(_round_rows(np.reshape(value, (1, -1)), levels, n_outputs, feature)[0].tolist())
 
 
 def round_stumps(
@@ -320,101 +262,33 @@ def round_stumps(
     tables: Sequence[CategoryLeaves],
     levels: int,
     missing: ArrayLike | None = None,
-) -> tuple[tuple[Term, ...], int]:
-    """Terms of the sum of all leaves on the grid, stumps of a feature merged; half of the largest sum, rounded down.
+) -> tuple[Term, ...]:
+    """Terms of the sum of all leaves on the grid, stumps of a feature merged.
 
-    Parameters are those of `AdditiveEnsemble.from_stumps`.
+    Parameters are those of `AdditiveEnsemble.from_stumps`; leaves of several classes have shape (n_stumps, n_classes).
     """
     columns = _as_columns(features)
     splits = np.asarray(thresholds, dtype=np.float64)
-    leaves = np.stack([_as_leaves(left, "left"), _as_leaves(right, "right")])
-    if not splits.shape == (columns.size,) == leaves.shape[1:]:
+    n_outputs = np.shape(left)[1] if np.ndim(left) == 2 else 1
+    sizes = np.shape(left), np.shape(right)
+    if not splits.shape == (columns.size,) == sizes[0][:1] == sizes[1][:1] or sizes[0] != sizes[1]:
         raise ValueError(
             "`features`, `thresholds`, `left` and `right` must have one entry per stump, got "
-            f"{columns.size}, {splits.size}, {np.size(left)} and {np.size(right)}."
+            f"{columns.size}, {splits.size}, and leaves of shapes {sizes[0]} and {sizes[1]}."
         )
     if not np.isfinite(splits).all():
         raise ValueError("`thresholds` must be finite, got nan or infinity.")
+    leaves = np.stack([_as_leaves(left, "left", n_outputs), _as_leaves(right, "right", n_outputs)])
     grid = np.rint(leaves * levels).astype(np.int64)
-    gaps = _as_gap_leaves(missing, columns) * levels
+    missing_leaves = _as_missing_leaves(missing, columns, n_outputs) * levels
     order = np.argsort(columns, kind="stable")
     starts = np.flatnonzero(np.diff(columns[order], prepend=-1))
     terms: list[Term] = [
-        _merge_stumps(int(columns[group[0]]), splits[group], grid[:, group], gaps[group])
+        _merge_stumps(int(columns[group[0]]), splits[group], grid[:, group], missing_leaves[group])
         for group in np.split(order, starts[1:])
         if group.size
     ]
-    terms += [_round_table(*table, levels=levels) for table in tables]
-    return tuple(terms), (columns.size + len(tables)) * levels // 2
-
-
-def round_class_stumps(
-    features: ArrayLike,
-    thresholds: ArrayLike,
-    left: ArrayLike,
-    right: ArrayLike,
-    tables: Sequence[CategoryLeaves],
-    levels: int,
-    missing: ArrayLike | None = None,
-) -> tuple[Term, ...]:
-    """Terms of the sum of all leaves on the grid, one output per class, stumps of a feature merged.
-
-    Parameters are those of `AdditiveEnsemble.from_stumps`, with leaves of shape (n_stumps, n_classes).
-    """
-    columns = _as_columns(features)
-    splits = np.asarray(thresholds, dtype=np.float64)
-    leaves = np.stack([_as_class_leaves(left, "left"), _as_class_leaves(right, "right")])
-    n_classes = leaves.shape[2]
-    if not splits.shape == (columns.size,) == leaves.shape[1:2]:
-        raise ValueError(
-            "`features`, `thresholds`, `left` and `right` must have one entry per stump, got "
-            f"{columns.size}, {splits.size} and leaves of shape {leaves.shape[1:]}."
-        )
-    if not np.isfinite(splits).all():
-        raise ValueError("`thresholds` must be finite, got nan or infinity.")
-    nothing = np.full((columns.size, n_classes), np.nan)
-    gaps = nothing if missing is None else np.asarray(missing, dtype=np.float64)
-    if gaps.shape != nothing.shape:
-        raise ValueError(f"`missing` must have shape {nothing.shape}, a leaf per stump and class, got {gaps.shape}.")
-    by_class = [_as_gap_leaves(gaps[:, label], columns) * levels for label in range(n_classes)]
-    grid = np.rint(leaves * levels).astype(np.int64)
-    terms: list[Term] = []
-    for column in np.unique(columns).tolist():
-        own = np.flatnonzero(columns == column)
-        edges, inverse = np.unique(splits[own], return_inverse=True)
-        jumps = np.zeros((edges.size, n_classes), dtype=np.int64)
-        np.add.at(jumps, inverse, grid[1, own] - grid[0, own])
-        kept = jumps.any(axis=1)
-        base = grid[0, own].sum(axis=0)
-        gap = np.array([np.rint(part[own]).sum() for part in by_class])
-        missing_score = None if np.isnan(gap).any() else tuple(gap.astype(np.int64).tolist())
-        scores = base + np.concatenate([np.zeros((1, n_classes), dtype=np.int64), np.cumsum(jumps[kept], axis=0)])
-        terms.append(StepFunction(column, edges[kept], scores, missing_score))
-    return (*terms, *(_round_class_table(*table, levels=levels, n_classes=n_classes) for table in tables))
-
-
-def _round_class_table(
-    feature: int,
-    categories: ArrayLike,
-    leaves: ArrayLike,
-    other: float | ArrayLike,
-    missing: float | ArrayLike | None = None,
-    *,
-    levels: int,
-    n_classes: int,
-) -> CategoryTable:
-    known = np.rint(_as_class_leaves(leaves, "leaves") * levels).astype(np.int64)
-    rest = [np.broadcast_to(one, n_classes) for one in (other, missing) if one is not None]
-    scores = np.rint(_as_class_leaves(rest, "other") * levels).astype(np.int64)
-    gap = None if missing is None else tuple(scores[1].tolist())
-    return CategoryTable(feature, categories, known, tuple(scores[0].tolist()), gap)  # type: ignore[arg-type]
-
-
-def _as_class_leaves(values: ArrayLike, what: str) -> FloatArray:
-    leaves = np.asarray(values, dtype=np.float64)
-    if leaves.ndim != 2:
-        raise ValueError(f"`{what}` must have one leaf per stump and class, got an array of shape {leaves.shape}.")
-    return _as_leaves(leaves, what).reshape(leaves.shape)
+    return (*terms, *(_round_table(*table, levels=levels, n_outputs=n_outputs) for table in tables))
 
 
 def _round_table(
@@ -425,11 +299,15 @@ def _round_table(
     missing: float | ArrayLike | None = None,
     *,
     levels: int,
+    n_outputs: int,
 ) -> CategoryTable:
-    known, unknown = _as_leaves(leaves, "leaves"), _as_leaves(other, "other")
-    scores = np.rint(np.append(known, unknown) * levels)
-    gap = None if missing is None else int(np.rint(_as_leaves(missing, "missing") * levels)[0])
-    return CategoryTable(feature, categories, scores[:-1], int(scores[-1]), gap)  # type: ignore[arg-type]
+    def round_one(leaf: float | ArrayLike, what: str) -> tuple[int, ...]:
+        scores = np.rint(_as_leaves(np.broadcast_to(leaf, (1, n_outputs)), what, n_outputs) * levels)
+        return tuple(scores[0].astype(np.int64).tolist())
+
+    known = np.rint(_as_leaves(leaves, "leaves", n_outputs) * levels)
+    score = None if missing is None else round_one(missing, "missing")
+    return CategoryTable(feature, categories, known, round_one(other, "other"), score)  # type: ignore[arg-type]
 
 
 def _as_columns(values: ArrayLike) -> IntArray:
@@ -440,39 +318,48 @@ def _as_columns(values: ArrayLike) -> IntArray:
     return whole
 
 
-def _as_leaves(values: ArrayLike, what: str) -> FloatArray:
-    leaves = np.asarray(values, dtype=np.float64).reshape(-1)
-    if not ((leaves >= 0) & (leaves <= 1)).all():
-        bad = leaves[~((leaves >= 0) & (leaves <= 1))][0]
-        raise ValueError(f"`{what}` must hold leaves in [0, 1], got {bad}.")
-    return leaves
+def _as_leaves(values: ArrayLike, what: str, n_outputs: int) -> FloatArray:
+    """Leaves of shape (n, n_outputs)."""
+    leaves = np.asarray(values, dtype=np.float64)
+    if n_outputs > 1 and (leaves.ndim != 2 or leaves.shape[1] != n_outputs):
+        raise ValueError(f"`{what}` must have one leaf per stump and class, got an array of shape {leaves.shape}.")
+    outside = ~((leaves >= 0) & (leaves <= 1))
+    if outside.any():
+        raise ValueError(f"`{what}` must hold leaves in [0, 1], got {leaves[outside][0]}.")
+    return leaves.reshape(-1, n_outputs)
 
 
-def _as_gap_leaves(missing: ArrayLike | None, columns: IntArray) -> FloatArray:
+def _as_missing_leaves(missing: ArrayLike | None, columns: IntArray, n_outputs: int) -> FloatArray:
     """The leaf of a missing number of each stump, NaN where its feature refuses one: all stumps of it, or none."""
+    shape = (columns.size, n_outputs)
     if missing is None:
-        return np.full(columns.size, np.nan)
-    leaves = np.asarray(missing, dtype=np.float64).reshape(-1)  # None becomes NaN
-    if leaves.size != columns.size:
+        return np.full(shape, np.nan)
+    leaves = np.asarray(missing, dtype=np.float64)  # None becomes NaN
+    if n_outputs > 1 and leaves.shape != shape:
+        raise ValueError(f"`missing` must have shape {shape}, a leaf per stump and class, got {leaves.shape}.")
+    if leaves.size != columns.size * n_outputs:
         raise ValueError(f"`missing` must have one leaf per stump, {columns.size} in all, got {leaves.size}.")
-    refuses = np.isnan(leaves)
-    _as_leaves(leaves[~refuses], "missing")
-    half = np.intersect1d(columns[refuses], columns[~refuses])
-    if half.size:
-        raise ValueError(
-            f"`missing` must have a leaf for every stump of a feature or for none, got some for feature {half[0]}: "
-            "give its other stumps one, too, such as the mean of their leaves."
-        )
+    leaves = leaves.reshape(shape)
+    _as_leaves(leaves[~np.isnan(leaves)], "missing", 1)
+    for refuses in np.isnan(leaves).T:
+        both = np.intersect1d(columns[refuses], columns[~refuses])
+        if both.size:
+            raise ValueError(
+                f"`missing` must have a leaf for every stump of a feature or for none, got some for feature {both[0]}: "
+                "give its other stumps one, too, such as the mean of their leaves."
+            )
     return leaves
 
 
-def _merge_stumps(feature: int, splits: FloatArray, grid: IntArray, gaps: FloatArray) -> StepFunction:
-    """One step function from stumps on one feature; splits where nothing changes are left out."""
-    gap = None if np.isnan(gaps).any() else int(np.rint(gaps).sum())
-    if splits.size == 1 and grid[0, 0] != grid[1, 0]:
-        return StepFunction(feature, splits, grid[:, 0], gap)
+def _merge_stumps(feature: int, splits: FloatArray, grid: IntArray, missing: FloatArray) -> StepFunction:
+    """One step function from stumps on one feature; splits where nothing changes are left out.
+
+    `grid` has shape (2, n_stumps, n_outputs): scores left and right of each split.
+    """
+    score = None if np.isnan(missing).any() else tuple(np.rint(missing).sum(axis=0).astype(np.int64).tolist())
     edges, inverse = np.unique(splits, return_inverse=True)
-    jumps = np.zeros(edges.size, dtype=np.int64)
+    jumps = np.zeros((edges.size, grid.shape[2]), dtype=np.int64)
     np.add.at(jumps, inverse, grid[1] - grid[0])
-    scores = grid[0].sum() + np.concatenate([[0], np.cumsum(jumps[jumps != 0])])
-    return StepFunction(feature, edges[jumps != 0], scores, gap)
+    changes = jumps.any(axis=1)
+    right = grid[0].sum(axis=0) + np.cumsum(jumps[changes], axis=0)
+    return StepFunction(feature, edges[changes], np.concatenate([grid[0].sum(axis=0)[None], right]), score)

@@ -60,11 +60,22 @@ class RowResults(Tabular, Frozen):
         missing = f", missing = {count}" if count else ""
         return f"l0 = {self.threat.l0}{missing}, rule {self.rule}, {self.noise or 'no noise'}"
 
-    def _require_same(self, other: RowResults, what: str, names: tuple[str, ...]) -> None:
-        """Refuse results of other rows, or of another request; `what` is how they are called."""
+    def _require_same(self, other: RowResults, what: str, names: tuple[str, ...], prediction: str) -> None:
+        """Refuse results of other rows, or of another request.
+
+        `what` is how they are called, `names` are facts and `prediction` is the column in which they must agree.
+        """
         if len(other) != len(self):
             raise ValueError(f"`{what}` must be about the same {len(self)} rows, got {what} of {len(other)}.")
         for name in names:
             mine, given = getattr(self, name), getattr(other, name)
             if mine != given:
                 raise ValueError(f"`{what}` must have the same {name}, {mine}, got {given}.")
+        own, others = getattr(self, prediction), getattr(other, prediction)
+        differ = np.flatnonzero(np.asarray(own != others))
+        if differ.size:
+            row = int(differ[0])
+            raise ValueError(
+                f"`{what}` must be about the same rows, got the {prediction} {others.tolist()[row]!r} for row {row}, "
+                f"which is {own.tolist()[row]!r} here."
+            )

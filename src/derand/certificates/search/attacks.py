@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand._core.threads import count_threads, run_blocks
 from derand.certificates.bounds.pairwise import build_pair
-from derand.certificates.classification import check_request, read_rows, resolve_rows
+from derand.certificates.classification import read_request, read_rows, resolve_rows
 from derand.certificates.kinds import Kind, Linear, Majority, OneSum, Pairwise, kind_of
 from derand.certificates.results.attacks import Attacks
 from derand.certificates.search.feasible_set import FeasibleSet, Target, are_same
@@ -25,9 +25,8 @@ from derand.certificates.search.linear import attack_linear
 from derand.certificates.search.nearest_flip import Search, confirm
 from derand.certificates.search.witness import Verifier, put_back, search_witnesses, shrink_witnesses
 from derand.kernels.norms import measure_norms
-from derand.model import Model, as_model, coarsen
-from derand.noise import Noise, resolve_noise
-from derand.perturbation import Perturbation
+from derand.model import Model, coarsen
+from derand.noise import Noise
 from derand.threat import Threat
 
 _BLOCK_NUMBERS = 2**22
@@ -118,20 +117,19 @@ def attack(
     [1, 0]
     >>> attacks.require_outside(certify(model, X, "gaussian:0.25"))
     """
-    chosen, asked, rows = read_request(model, X, noise, threat, rule)
-    request = Request(Target(model, chosen, rule, asked), read_seed(random_state), None, n_jobs)
-    return attack_rows(rows, request._replace(others=_read_others(model, others, chosen)))
+    target, rows = read_target(model, X, noise, threat, rule)
+    seed = read_seed(random_state)
+    return attack_rows(rows, Request(target, seed, _read_others(model, others, target.noise), n_jobs))
 
 
-def read_request(
+def read_target(
     model: Model, X: ArrayLike, noise: Noise | str | float | None, threat: Threat | None, rule: str
-) -> tuple[Noise | None, Perturbation, FloatArray]:
-    """The noise, the perturbation and the rows of an attack, checked."""
+) -> tuple[Target, FloatArray]:
+    """What is to be attacked, and the rows, checked."""
     given = threat or Threat()
-    chosen = resolve_noise(noise, norm=given.norm)
-    check_request(rule, "best", chosen, [given])
-    rows = np.array(read_rows(as_model(model), X, chosen), dtype=np.float64)
-    return chosen, resolve_rows(given, model, chosen, rows), rows
+    chosen, cells = read_request(model, X, noise, [given], rule)
+    rows = np.array(cells, dtype=np.float64)
+    return Target(model, chosen, rule, resolve_rows(given, model, chosen, rows)), rows
 
 
 def read_seed(random_state: int) -> int:

@@ -18,8 +18,8 @@ from derand.certificates.bounds.linear import LinearSum
 from derand.certificates.bounds.packing import PackedTerms, Problem, pose_sum
 from derand.certificates.kinds import Linear, kind_of
 from derand.certificates.regression import check_radius, find_answers, require_number
-from derand.certificates.results.interval_attacks import IntervalAttacks
-from derand.certificates.search.attacks import count_block_rows, read_request, read_seed
+from derand.certificates.results.attacks import IntervalAttacks
+from derand.certificates.search.attacks import count_block_rows, read_seed, read_target
 from derand.certificates.search.cell_weights import orient_scores, weigh_cells
 from derand.certificates.search.feasible_set import FeasibleSet, Target
 from derand.certificates.search.linear import change_worst, measure_numbers, move_most
@@ -115,14 +115,15 @@ def attack_interval(
     >>> found.require_inside(certify_interval(model, [[0.5]], Gaussian(0.5), radius=0.5, rule="mean"))
     """
     ensemble = require_number(model)
-    chosen, asked, rows = read_request(ensemble, X, noise, threat, rule)
+    target, rows = read_target(ensemble, X, noise, threat, rule)
+    asked, chosen = target.perturbation, target.noise
     seed, size = read_seed(random_state), check_radius(radius, asked.norm)
     value = find_answers(ensemble, rows, chosen, rule=rule, n_jobs=n_jobs)
     answers, changed = np.stack([value, value]), np.stack([rows, rows])
     if isinstance(kind_of(ensemble), Linear):
         answers, changed = _attack_linear(ensemble, rows, asked, size, value)
     else:
-        request = _Request(Target(ensemble, chosen, rule, asked), ensemble, pose_sum(ensemble), size, seed)
+        request = _Request(target, ensemble, pose_sum(ensemble), size, seed)
 
         def attack_block(block: slice) -> None:
             for end in (0, 1):

@@ -105,15 +105,15 @@ def test_a_model_that_stands_for_another_flips_by_more_than_its_error() -> None:
 
 def test_many_columns_are_put_back_together(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of 300 changed columns few labels are asked for: bisection, not one by one."""
-    from derand.certificates.search import shrinking
+    from derand.certificates.search import feasible_set
 
-    calls, find = [], shrinking.find_labels
+    calls, find = [], feasible_set.find_labels
 
     def count(*args: Any, **options: Any) -> Any:
         calls.append(len(args[1]))
         return find(*args, **options)
 
-    monkeypatch.setattr(shrinking, "find_labels", count)
+    monkeypatch.setattr(feasible_set, "find_labels", count)
     scores = np.arange(1, 301)
     model = AdditiveEnsemble(
         [StepFunction(at, [0.0], [0, int(size)]) for at, size in enumerate(scores)], int(scores.sum()) - 800, 300

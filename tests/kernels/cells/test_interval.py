@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from derand.kernels.cells.interval import _subtract_up, bound_cells, bound_sides
+from derand.kernels.cells.interval import bound_cells, bound_sides, subtract_up
 
 NUMBERS = st.floats(-1e300, 1e300) | st.floats(-4.0, 4.0) | st.sampled_from([0.0, 1.0, -1.0, 2.0**-1074, 2.0**60, 0.1])
 
@@ -18,7 +18,7 @@ NUMBERS = st.floats(-1e300, 1e300) | st.floats(-4.0, 4.0) | st.sampled_from([0.0
 @given(NUMBERS, NUMBERS)
 def test_differences_are_rounded_upward(a: float, b: float) -> None:
     """A difference is the smallest double that is not below the exact one."""
-    exact, bound = Fraction(a) - Fraction(b), _subtract_up(a, b)
+    exact, bound = Fraction(a) - Fraction(b), subtract_up(a, b)
     assert Fraction(math.nextafter(bound, -math.inf)) < exact <= Fraction(bound)
 
 

@@ -11,8 +11,9 @@ import numpy as np
 from derand._core.arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
 
-_LEAST = 2.0**-1074
-_STEP_UP = 0.5 * EPSILON * (1 + EPSILON)
+LEAST = 2.0**-1074
+STEP_UP = 0.5 * EPSILON * (1 + EPSILON)
+"""Added to a number, so much of it and LEAST reach the next double: more than half a unit in the last place."""
 
 
 def bound_sides(x: FloatArray, edges: FloatArray, halves: FloatArray) -> FloatArray:
@@ -44,8 +45,8 @@ def _fill_sides(x: FloatArray, edges: FloatArray, halves: FloatArray, sides: Flo
     for row in range(x.shape[0]):
         for i in range(edges.size):
             half = halves[i]
-            sides[row, 2 * i] = _share(half, _subtract_up(edges[i], x[row, i]), half)
-            sides[row, 2 * i + 1] = _share(_subtract_up(x[row, i], edges[i]), half, half)
+            sides[row, 2 * i] = _share(half, subtract_up(edges[i], x[row, i]), half)
+            sides[row, 2 * i + 1] = _share(subtract_up(x[row, i], edges[i]), half, half)
 
 
 @compile_loop(error_model="numpy")
@@ -53,11 +54,11 @@ def _fill_cells(x: FloatArray, edges: FloatArray, halves: FloatArray, starts: In
     between = np.empty(edges.size)
     for row in range(x.shape[0]):
         for i in range(edges.size - 1):  # also from the last edge of a term to the first one of the next: never read
-            left, right = _subtract_up(x[row, i], edges[i]), _subtract_up(edges[i + 1], x[row, i])
+            left, right = subtract_up(x[row, i], edges[i]), subtract_up(edges[i + 1], x[row, i])
             between[i] = _share(left, right, halves[i])
         for term in range(starts.size - 1):
             first, last = starts[term], starts[term + 1] - 1
-            right, left = _subtract_up(edges[first], x[row, first]), _subtract_up(x[row, last], edges[last])
+            right, left = subtract_up(edges[first], x[row, first]), subtract_up(x[row, last], edges[last])
             cells[row, first + term] = _share(halves[first], right, halves[first])
             for i in range(first, last):
                 cells[row, i + term + 1] = between[i]
@@ -67,16 +68,16 @@ def _fill_cells(x: FloatArray, edges: FloatArray, halves: FloatArray, starts: In
 @compile_loop(error_model="numpy")
 def _share(left: float, right: float, half: float) -> float:
     """Share of a cell that reaches so far to the left and to the right of the centre: 0 only without an overlap."""
-    overlap = _subtract_up(min(right, half), -min(left, half))
+    overlap = subtract_up(min(right, half), -min(left, half))
     share = min(max(overlap / (2.0 * half) * (1.0 + 4.0 * EPSILON), TINY), 1.0)
     return share if overlap > 0.0 else 0.0
 
 
 @compile_loop(error_model="numpy")
-def _subtract_up(a: float, b: float) -> float:
+def subtract_up(a: float, b: float) -> float:
     """a - b rounded upward: exact where the difference is representable (Knuth's error-free sum)."""
     difference = a - b
     rest = difference - a
     error = (a - (difference - rest)) - (b + rest)
-    above = difference + (_STEP_UP * abs(difference) + _LEAST)  # the next double
+    above = difference + (STEP_UP * abs(difference) + LEAST)  # the next double
     return above if error > 0.0 else difference

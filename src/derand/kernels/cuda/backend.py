@@ -1,10 +1,10 @@
 """The GPU backend: rows stream through the device in blocks; one file per method.
 
 Contract: README.md, plus `failures_from_edges` and `tails_from_edges`, which compute the probability table on the
-device (`cells.py`), and `bound_means`, the mean rule (`means.py`). Pmfs and tails: `pmfs.py`; the
-fast path: `tilted.py`, of models of stumps `settle.py`. Two streams take the blocks in turn, so that one
-copies while the other computes. A call uses the whole device; calls from several threads wait for each other. Double
-precision, but for frequencies that are left out and for blending tables.
+device (`cells.py`), and `bound_means`, the mean rule (`means.py`). Tails: `pmfs.py`; the fast path: `tilted.py`, of
+models of stumps `settle.py`; whole pmfs are the host's. Two streams take the blocks in turn, so that one copies while
+the other computes. A call uses the whole device; calls from several threads wait for each other. Double precision, but
+for frequencies that are left out and for blending tables.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from derand._core.arrays import FloatArray, IntArray
 from derand.kernels import TILTED, Edges, Failures
 from derand.kernels.cuda.device import Stream, explain_absence, grant_shared
 from derand.kernels.tails import numpy_backend
+from derand.kernels.tails import pmfs as host_pmfs
 
 _missing = explain_absence()
 if _missing is not None:
@@ -30,9 +31,9 @@ from derand.kernels.cuda.blocks import (  # noqa: E402 - numba-cuda is there, no
     MOST_ROWS,
     PickedRows,
     claim_device,
+    keep_arrays,
     launch_in_workspaces,
     pick_columns,
-    send_arrays,
     stream_blocks,
 )
 from derand.kernels.cuda.cells import NOISE_CODES, fill_table  # noqa: E402
@@ -40,14 +41,12 @@ from derand.kernels.cuda.means import MOST_TERMS, bound_means, sees_all  # noqa:
 from derand.kernels.cuda.pmfs import (  # noqa: E402
     MANY_CELLS,
     THREADS,
-    pmfs_in_global,
-    pmfs_in_shared,
     tails_in_global,
     tails_in_shared,
 )
 from derand.kernels.cuda.settle import StumpRows  # noqa: E402
-from derand.kernels.cuda.stumps import Stumps, list_stumps  # noqa: E402
-from derand.kernels.cuda.tilted import PROVEN, failures_in_global, failures_in_shared  # noqa: E402
+from derand.kernels.cuda.stumps import PROVEN, Stumps, list_stumps  # noqa: E402
+from derand.kernels.cuda.tilted import failures_in_global, failures_in_shared  # noqa: E402
 
 __all__ = ["MOST_TERMS", "bound_means", "sees_all"]
 
@@ -150,18 +149,10 @@ def tails_from_edges(
 
 
 def pmfs(plan: Plan, table: FloatArray) -> FloatArray:
-    """P(S = s) for each row and s = 0, 1, ..., largest score."""
+    """P(S = s) for each row and s = 0, 1, ..., largest score, by the host: few rows are asked for whole pmfs."""
     if not plan.scores.size:
         return numpy_backend.pmfs(plan.plain, table)
-    size = plan.whole + 1
-    result = np.empty((table.shape[0], size))
-
-    def launch(stream: Stream, block: slice, given: tuple[Any, ...], found: tuple[Any, ...]) -> None:
-        _launch(stream, (pmfs_in_shared, pmfs_in_global), given, size, found)
-
-    model = plan.starts, plan.scores, plan.jumps
-    _stream_tables(_SentTables(table), model, max(plan.scores.size, size), {"pmfs": result}, launch)
-    return result
+    return host_pmfs.pmfs(np.ascontiguousarray(table), plan.starts, plan.scores)
 
 
 class _SentTables:
@@ -176,7 +167,7 @@ class _SentTables:
 
     def bring(self, stream: Stream, block: slice) -> Any:
         """The table of a block of rows, on the device."""
-        return stream.send("table", self._table[block])
+        return stream.send("table", self._table[block])[0]
 
 
 class _ComputedTables:
@@ -193,7 +184,7 @@ class _ComputedTables:
 
     def send_model(self) -> None:
         """Bring the edges to the device, once for all blocks."""
-        self._sent = send_arrays("edges", self._arrays)
+        self._sent = keep_arrays("edges", self._arrays)
 
     def bring(self, stream: Stream, block: slice) -> Any:
         """The table of a block of rows, on the device."""
@@ -212,14 +203,13 @@ def _compute_failures(plan: Plan, tables: _Tables, thresholds: IntArray) -> Fail
     state, log_mass = np.zeros(tables.n_rows, dtype=np.int8), np.zeros(tables.n_rows)
 
     def launch(stream: Stream, block: slice, given: tuple[Any, ...], found: tuple[Any, ...]) -> None:
-        limits = stream.send("thresholds", thresholds[block])
         weights = stream.reserve("weights", given[0].shape, np.float64)
-        arguments = (*given, limits, plan.whole, plan.steepest, weights)
+        arguments = (*given, *stream.send("thresholds", thresholds[block]), plan.whole, plan.steepest, weights)
         kernels = failures_in_shared, failures_in_global
         _launch(stream, kernels, arguments, plan.whole + 1, found, marks_rows=True)
 
     model = plan.starts, plan.both_scores, plan.both_jumps
-    _stream_tables(tables, model, tables.width, {"state": state, "log_mass": log_mass}, launch)
+    _stream_tables(tables, model, tables.width, (state, log_mass), launch)
     return Failures(state == PROVEN, log_mass, np.full(tables.n_rows, TILTED, dtype=np.uint8))
 
 
@@ -227,11 +217,11 @@ def _compute_tails(plan: Plan, tables: _Tables, low: IntArray, high: IntArray) -
     low_mass, high_mass = np.empty(low.shape), np.empty(high.shape)
 
     def launch(stream: Stream, block: slice, given: tuple[Any, ...], found: tuple[Any, ...]) -> None:
-        arguments = (*given, stream.send("low", low[block]), stream.send("high", high[block]))
+        arguments = (*given, *stream.send("thresholds", low[block], high[block]))
         _launch(stream, (tails_in_shared, tails_in_global), arguments, plan.whole + 1, found)
 
     model, width = (plan.starts, plan.scores, plan.jumps), max(tables.width, low.shape[1])
-    _stream_tables(tables, model, width, {"low_mass": low_mass, "high_mass": high_mass}, launch)
+    _stream_tables(tables, model, width, (low_mass, high_mass), launch)
     return low_mass, high_mass
 
 
@@ -239,7 +229,7 @@ def _stream_tables(
     tables: _Tables,
     model: tuple[IntArray, ...],
     width: int,
-    results: dict[str, NDArray[Any]],
+    results: tuple[NDArray[Any], ...],
     launch: Callable[[Stream, slice, tuple[Any, ...], tuple[Any, ...]], None],
 ) -> None:
     """Fill the results of all rows, whose tables or pmfs have so many numbers each, block by block.
@@ -249,20 +239,19 @@ def _stream_tables(
     most = max(_BLOCK_NUMBERS // max(width, 1), min(_FEW_ROWS, 2**26 // max(width, 1)), 1)
 
     def begin(stream: Stream, block: slice) -> Callable[[], None]:
-        shapes = [(block.stop - block.start, *result.shape[1:]) for result in results.values()]
-        given, pairs = (tables.bring(stream, block), *sent), zip(results.items(), shapes, strict=True)
-        found = tuple(stream.reserve(name, shape, result.dtype) for (name, result), shape in pairs)
-        launch(stream, block, given, found)
-        fetched = [stream.fetch(name, one) for name, one in zip(results, found, strict=True)]
+        n_rows = block.stop - block.start
+        found = stream.lay_out("results", tuple(((n_rows, *one.shape[1:]), one.dtype) for one in results))
+        launch(stream, block, (tables.bring(stream, block), *sent), found.on_device)
+        stream.fetch_laid_out("results")
 
         def store() -> None:
-            for result, one in zip(results.values(), fetched, strict=True):
+            for result, one in zip(results, found.on_host, strict=True):
                 result[block] = one
 
         return store
 
     with claim_device():
-        sent = send_arrays("model", model)
+        sent = keep_arrays("model", model)
         tables.send_model()
         stream_blocks(tables.n_rows, min(most, MOST_ROWS), begin)
 

@@ -124,7 +124,6 @@ def launch_in_workspaces(
     stream.launch(kernel, grid, THREADS, (*arguments, workspaces, size, n_rows, *found), shared_bytes)
 
 
-def send_arrays(name: str, arrays: tuple[NDArray[Any], ...]) -> tuple[Any, ...]:
-    """Bring arrays that all blocks share to the device."""
-    stream = open_streams()[0]
-    return stream.send_together(name, arrays)
+def keep_arrays(name: str, arrays: tuple[NDArray[Any], ...]) -> tuple[Any, ...]:
+    """Arrays that all blocks share, on the device."""
+    return open_streams()[0].keep(name, *arrays)

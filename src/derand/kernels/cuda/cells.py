@@ -16,7 +16,8 @@ from numba import cuda
 
 from derand._core.arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.kernels import TAIL_ERROR, TAIL_ERROR_GROWTH
-from derand.kernels.cuda.pmfs import compile_kernel
+from derand.kernels.cells.interval import LEAST, STEP_UP, subtract_up
+from derand.kernels.cuda.pmfs import compile_kernel, on_device
 
 GAUSSIAN, UNIFORM, LAPLACE = 0, 1, 2
 NOISE_CODES = {"gaussian": GAUSSIAN, "uniform": UNIFORM, "laplace": LAPLACE}
@@ -27,8 +28,7 @@ _INVERSE_ROOT = 1 / math.sqrt(2 * math.pi)
 _GAUSSIAN_END = 40.0  # the tail beyond is below TINY
 _LAPLACE_END = 750.0
 _NODES, _WEIGHTS = (tuple(side[4:].tolist()) for side in np.polynomial.legendre.leggauss(8))
-_STEP_UP = 0.5 * EPSILON * (1 + EPSILON)
-_LEAST = 5e-324
+_subtract_up = on_device(subtract_up)
 
 
 @compile_kernel
@@ -141,7 +141,7 @@ def _gaussian_between(start: float, stop: float, width: float) -> float:
 @cuda.jit(device=True, fastmath=False)
 def _half(magnitude: float, unit: float) -> float:
     """Upper bound of the half-width in raw units, exact where the unit is 1."""
-    return magnitude if unit == 1.0 else _next_up(magnitude * unit)
+    return magnitude if unit == 1.0 else magnitude * unit + (STEP_UP * (magnitude * unit) + LEAST)
 
 
 @cuda.jit(device=True, fastmath=False)
@@ -150,21 +150,6 @@ def _share(overlap: float, half: float) -> float:
     if not overlap > 0.0:
         return 0.0
     return _clip(overlap / (2.0 * half) * (1.0 + 4.0 * EPSILON), TINY, 1.0)
-
-
-@cuda.jit(device=True, fastmath=False)
-def _subtract_up(a: float, b: float) -> float:
-    """a - b rounded upward (Knuth's error-free sum: no products that could be contracted)."""
-    difference = a - b
-    rest = difference - a
-    error = (a - (difference - rest)) - (b + rest)
-    return _next_up(difference) if error > 0.0 else difference
-
-
-@cuda.jit(device=True, fastmath=False)
-def _next_up(value: float) -> float:
-    """A double above `value`, the next one: more than half a unit in the last place is added and rounded."""
-    return value + (_STEP_UP * abs(value) + _LEAST)
 
 
 @cuda.jit(device=True, fastmath=False)

@@ -124,7 +124,6 @@ class Stream:
         self._on_host: dict[str, NDArray[Any]] = {}
         self._on_device: dict[str, Any] = {}
         self._views: dict[str, Any] = {}
-        self._parts: dict[str, tuple[list[Any], tuple[Any, ...]]] = {}
         self._laid_out: dict[str, _LaidOut] = {}
         self._copies = _load_copies()
         self.watch: _Watch | None = None
@@ -134,12 +133,11 @@ class Stream:
         with self._watched("kernels"):
             kernel[grid, threads, self.handle, shared_bytes](*arguments)
 
-    def stage(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-        """A page-locked array of that shape; what it held before is gone."""
-        size, kind = math.prod(shape), np.dtype(dtype)
-        if name not in self._on_host or self._on_host[name].size < size:
-            self._on_host[name] = self._cuda.pinned_array(max(size, 1), dtype=kind)
-        return self._on_host[name][:size].reshape(shape)
+    def _stage(self, name: str, n_bytes: int) -> NDArray[Any]:
+        """So many page-locked bytes; what they held before is gone."""
+        if name not in self._on_host or self._on_host[name].size < n_bytes:
+            self._on_host[name] = self._cuda.pinned_array(n_bytes, dtype=np.uint8)
+        return self._on_host[name][:n_bytes]
 
     def reserve(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
         """A device array of that shape; what it held before is gone."""
@@ -152,25 +150,31 @@ class Stream:
             view = self._views[name] = self._on_device[name][:size].reshape(shape)
         return view
 
-    def send(self, name: str, array: NDArray[Any]) -> Any:
-        """Queue a copy of an array to the device."""
-        staged = self.stage(name, array.shape, array.dtype)
-        np.copyto(staged, array)
-        return self.send_staged(name, staged)
+    def send(self, name: str, *arrays: NDArray[Any]) -> tuple[Any, ...]:
+        """Queue one copy of all arrays to the device: the host takes longer to queue a copy than it lasts."""
+        laid_out = self.lay_out(name, tuple((array.shape, array.dtype) for array in arrays))
+        for place, array in zip(laid_out.on_host, arrays, strict=True):
+            np.copyto(place, array)
+        self.send_laid_out(name)
+        return laid_out.on_device
 
-    def send_staged(self, name: str, staged: NDArray[Any]) -> Any:
-        """Queue a copy of a staged array to the device."""
-        target = self.reserve(name, staged.shape, staged.dtype)
-        if staged.size:
-            self._copy_in(target, staged)
-        return target
+    def keep(self, name: str, *arrays: NDArray[Any]) -> tuple[Any, ...]:
+        """Arrays of 8-byte numbers on the device; copied, and waited for, only where they differ from the last ones."""
+        known = self._laid_out.get(name)
+        laid_out = self.lay_out(name, tuple((array.shape, array.dtype) for array in arrays))
+        pairs = zip(laid_out.on_host, arrays, strict=True)
+        if known is laid_out and all(np.array_equal(one.view(np.int64), other.view(np.int64)) for one, other in pairs):
+            return laid_out.on_device
+        sent = self.send(name, *arrays)
+        self.finish()
+        return sent
 
     def lay_out(self, name: str, layout: Layout) -> _LaidOut:
         """Several arrays that travel together, on the host and on the device: one copy for all of them."""
         known = self._laid_out.get(name)
         if known is None or known.layout != layout:
             ends = np.cumsum([_round_up(math.prod(shape) * np.dtype(kind).itemsize) for shape, kind in layout]).tolist()
-            staged = self.stage(name, (ends[-1],), np.uint8)
+            staged = self._stage(name, ends[-1])
             target = self.reserve(name, (ends[-1],), np.uint8)
             known = self._laid_out[name] = _LaidOut(
                 layout, staged, target, _cut(staged, ends, layout), _cut(target, ends, layout)
@@ -179,53 +183,21 @@ class Stream:
 
     def send_laid_out(self, name: str) -> None:
         """Queue a copy of the host's side."""
-        self._copy_in(self._laid_out[name].target, self._laid_out[name].staged)
-
-    def fetch_laid_out(self, name: str) -> None:
-        """Queue a copy back; the host's side holds it once the stream is finished."""
-        self._copy_out(self._laid_out[name].staged, self._laid_out[name].target)
-
-    def _copy_in(self, target: Any, staged: NDArray[Any]) -> None:
+        staged, target = self._laid_out[name].staged, self._laid_out[name].target
         with self._watched("copies"):
             if self._copies is None:
                 target.copy_to_device(staged, stream=self.handle)
             else:
                 self._copies[0](target, staged, staged.nbytes, stream=self.handle)
 
-    def _copy_out(self, staged: NDArray[Any], source: Any) -> None:
+    def fetch_laid_out(self, name: str) -> None:
+        """Queue a copy back; the host's side holds it once the stream is finished."""
+        staged, source = self._laid_out[name].staged, self._laid_out[name].target
         with self._watched("copies"):
             if self._copies is None:
                 source.copy_to_host(staged, stream=self.handle)
             else:
                 self._copies[1](staged, source, staged.nbytes, stream=self.handle)
-
-    def send_together(self, name: str, arrays: tuple[NDArray[Any], ...]) -> tuple[Any, ...]:
-        """Bring several arrays of 8-byte numbers to the device by one copy, and wait for it.
-
-        Nothing is copied where the device holds them from the last call. The host takes longer to queue a copy than it
-        lasts: hence one.
-        """
-        ends = np.cumsum([array.size for array in arrays]).tolist()
-        layout = [(array.shape, array.dtype) for array in arrays]
-        staged = self.stage(name, (ends[-1],), np.int64)
-        flat = np.concatenate([array.ravel().view(np.int64) for array in arrays])
-        known, parts = self._parts.get(name, ([], ()))
-        if known == layout and np.array_equal(staged, flat):
-            return parts
-        np.copyto(staged, flat)
-        whole = self.send_staged(name, staged)
-        pairs = zip(arrays, ends, strict=True)
-        parts = tuple(whole[end - a.size : end].view(a.dtype).reshape(a.shape) for a, end in pairs)
-        self._parts[name] = layout, parts
-        self.finish()
-        return parts
-
-    def fetch(self, name: str, array: Any) -> NDArray[Any]:
-        """Queue a copy back; the page-locked array that is returned holds it once the stream is finished."""
-        staged = self.stage(name, array.shape, array.dtype)
-        if staged.size:
-            self._copy_out(staged, array)
-        return staged
 
     def finish(self) -> None:
         """Wait until everything queued is done."""

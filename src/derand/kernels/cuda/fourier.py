@@ -12,6 +12,7 @@ Cost per row: groups of equal shifts x frequencies in single, terms x frequencie
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import cuda, float32, float64
@@ -27,9 +28,9 @@ from derand.kernels.cuda.stumps import (
     PROVEN,
     SHIFT,
     TO_DO,
+    are_finite,
     compute_moments,
     count_roundings,
-    is_finite,
     load_cells,
     lowest_score,
     solve_tilt,
@@ -83,12 +84,10 @@ def invert_rows(
     n_terms = model.shape[1]
     shifts, largest = model[SHIFT], model[SHIFT, n_terms - 1]
     for row in range(cuda.blockIdx.x, n_rows, cuda.gridDim.x):
-        if must_look:
-            gap = 0.0 if is_finite(x[row], cuda.threadIdx.x, THREADS) else 1.0
-            if add_up(parts, gap, 0.0)[0] > 0.0:
-                if cuda.threadIdx.x == 0:
-                    state[row] = NOT_FINITE
-                continue
+        if must_look and not are_finite(x[row], parts):
+            if cuda.threadIdx.x == 0:
+                state[row] = NOT_FINITE
+            continue
         load_cells(x[row], model, noise, magnitude, work)
         for cell in range(cuda.threadIdx.x, 2 * n_terms, THREADS):
             table[row, cell] = work[cell]
@@ -99,7 +98,7 @@ def invert_rows(
         if limit < lowest_score(work, shifts, side, parts):
             found, log_mass = (PROVEN if side == 0 else OPEN), -math.inf
         elif n_terms >= MIN_TERMS_FOR_FOURIER:
-            log_mass = _log_tail(work, singles, parts, shifts, groups, side, limit, largest)
+            log_mass = _log_tail((work, singles, parts), shifts, groups, side, limit, largest)
             if log_mass < LOG_HALF:
                 found = (PROVEN if side == 0 else OPEN) + BY_INVERSION
         if cuda.threadIdx.x == 0:
@@ -109,16 +108,10 @@ def invert_rows(
 
 @cuda.jit(device=True, fastmath=False)
 def _log_tail(  # noqa: PLR0911 - each return is one reason for which a pmf is built instead
-    work: FloatArray,
-    singles: SinglesArray,
-    parts: FloatArray,
-    shifts: FloatArray,
-    groups: IntArray,
-    side: int,
-    limit: int,
-    largest: float,
+    memory: Any, shifts: FloatArray, groups: IntArray, side: int, limit: int, largest: float
 ) -> float:
     """Upper bound of the logarithm of the mass at or below `limit`; infinite where inversion does not settle it."""
+    work, singles, parts = memory
     n_terms = shifts.size
     tilt, gap, deviation = solve_tilt(work, shifts, side, limit, largest, parts)
     if deviation <= 0.0:
@@ -144,10 +137,10 @@ def _log_tail(  # noqa: PLR0911 - each return is one reason for which a pmf is b
     share = 0.9 if accuracy == _ACCURACY else 0.5  # near ties rounding takes the other half
     slack = (groups.size + 64.0) * 2.0**-23 * size
     allowed = share * accuracy * expected
-    kept, dropped = _bound_dropped(singles, parts, shifts, groups, theta, period, slack, allowed)
+    kept, dropped = _bound_dropped(memory, shifts, groups, theta, period, slack, allowed)
     if kept >= NEAR or 2 * kept >= period:
         return math.inf
-    total, errors = _sum_kept(work, parts, shifts, groups, side, limit, theta, period, kept)
+    total, errors = _sum_kept(memory, shifts, groups, (side, limit), theta, period, kept)
     bound = total + dropped + errors * (18.0 * n_terms + 80.0) * EPSILON
     if not 0.0 < bound <= (1.0 + accuracy) * total:
         return math.inf
@@ -218,16 +211,10 @@ def _square_of_sine(turns: np.float32, inverse: np.float32, period: np.float32) 
 
 @cuda.jit(device=True, fastmath=False)
 def _bound_dropped(
-    singles: SinglesArray,
-    parts: FloatArray,
-    shifts: FloatArray,
-    groups: IntArray,
-    theta: float,
-    period: float,
-    slack: float,
-    allowed: float,
+    memory: Any, shifts: FloatArray, groups: IntArray, theta: float, period: float, slack: float, allowed: float
 ) -> tuple[int, float]:
     """How many frequencies to keep, NEAR where that is too few, and an upper bound of what all others add."""
+    _, singles, parts = memory
     thread, last = cuda.threadIdx.x, int(period) // 2
     inverse, length = np.float32(1.0 / period), np.float32(period)
     decay, rest = np.float32(math.exp(-theta)), np.float32(-math.expm1(-theta))
@@ -301,21 +288,13 @@ def _unit_root(number: float, period: float) -> tuple[float, float]:
 
 @cuda.jit(device=True, fastmath=False)
 def _sum_kept(
-    work: FloatArray,
-    parts: FloatArray,
-    shifts: FloatArray,
-    groups: IntArray,
-    side: int,
-    limit: int,
-    theta: float,
-    period: float,
-    kept: int,
+    memory: Any, shifts: FloatArray, groups: IntArray, tail: tuple[int, int], theta: float, period: float, kept: int
 ) -> tuple[float, float]:
     """The sum over the frequencies that are kept, and by how much an error of all values of phi can change it.
 
     The threads are spread over frequencies and, as far as they reach, over groups of terms.
     """
-    thread = cuda.threadIdx.x
+    (work, _, parts), (side, limit), thread = memory, tail, cuda.threadIdx.x
     width = THREADS
     while width // 2 >= kept:
         width //= 2

@@ -11,6 +11,7 @@ Rounding: README.md, step 8.
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import cuda, float64
@@ -21,13 +22,12 @@ from derand.kernels import FLOOR, LOG_HALF, NEGLIGIBLE
 from derand.kernels.cuda.pmfs import PARTS, THREADS, add_tilted, add_up, compile_kernel, trim
 from derand.kernels.cuda.stumps import (
     DID_NOT_FIT,
-    OPEN,
-    PROVEN,
     TO_DO,
     compute_moments,
     count_roundings,
     lowest_score,
     solve_tilt,
+    store_failure,
     tilt_cells,
 )
 
@@ -57,7 +57,8 @@ def sum_in_shared(
     pmf = work[3 * shifts.size + 5 * (groups.size - 1) :]
     for row in range(cuda.blockIdx.x, n_rows, cuda.gridDim.x):
         if state[row] == TO_DO or state[row] == DID_NOT_FIT:
-            _settle_row(table, shifts, groups, thresholds, whole, capacity, row, work, pmf, parts, state, log_failure)
+            model, memory = (shifts, groups, whole), (work, pmf, parts, capacity)
+            _settle_row(row, table[row], thresholds[row], model, memory, state, log_failure)
 
 
 @compile_kernel
@@ -80,38 +81,37 @@ def sum_in_global(
     pmf = workspaces[cuda.blockIdx.x]
     for row in range(cuda.blockIdx.x, n_rows, workspaces.shape[0]):
         if state[row] == TO_DO or state[row] == DID_NOT_FIT:
-            _settle_row(table, shifts, groups, thresholds, whole, capacity, row, work, pmf, parts, state, log_failure)
+            model, memory = (shifts, groups, whole), (work, pmf, parts, capacity)
+            _settle_row(row, table[row], thresholds[row], model, memory, state, log_failure)
 
 
 @cuda.jit(device=True, fastmath=False)
 def _settle_row(
-    table: FloatArray,
-    shifts: FloatArray,
-    groups: IntArray,
-    thresholds: IntArray,
-    whole: int,
-    capacity: int,
     row: int,
-    work: FloatArray,
-    pmf: FloatArray,
-    parts: FloatArray,
+    cells: FloatArray,
+    threshold: int,
+    model: Any,
+    memory: Any,
     state: NDArray[np.int8],
     log_failure: FloatArray,
 ) -> None:
-    """The likelier side to fail first; the other one only where that did not settle it."""
-    n_terms, threshold = shifts.size, thresholds[row]
+    """The likelier side to fail first; the other one only where that did not settle it.
+
+    A `model` is (shifts, groups, whole), `memory` is (work, pmf, parts, capacity).
+    """
+    (shifts, groups, whole), (work, _, parts, _) = model, memory
     low_first = True
     low_mass = high_mass = 0.0
     fits = True
     for attempt in range(2):
-        for cell in range(cuda.threadIdx.x, 2 * n_terms, THREADS):  # weights take their place
-            work[cell] = table[row, cell]
+        for cell in range(cuda.threadIdx.x, 2 * shifts.size, THREADS):  # weights take their place
+            work[cell] = cells[cell]
         cuda.syncthreads()
         if attempt == 0:
             low_first = threshold < compute_moments(work, shifts, 0, 0.0, parts)[0]
         is_low = low_first == (attempt == 0)
         limit = threshold if is_low else whole - threshold - 1  # P(S > T) is P(mirrored S <= whole - T - 1)
-        log_mass = _log_tail(work, pmf, parts, shifts, groups, 0 if is_low else 1, limit, capacity)
+        log_mass = _log_tail(shifts, groups, memory, 0 if is_low else 1, limit)
         fits = log_mass < math.inf
         if is_low:
             low_mass = log_mass
@@ -119,28 +119,13 @@ def _settle_row(
             high_mass = log_mass
         if log_mass < LOG_HALF or not fits:
             break
-    if cuda.threadIdx.x == 0:
-        if not fits:
-            state[row], log_failure[row] = DID_NOT_FIT, 0.0
-        elif low_mass < LOG_HALF:
-            state[row], log_failure[row] = PROVEN, low_mass
-        else:
-            state[row], log_failure[row] = OPEN, high_mass
-    cuda.syncthreads()
+    store_failure(row, fits, low_mass, high_mass, state, log_failure)
 
 
 @cuda.jit(device=True, fastmath=False)
-def _log_tail(
-    work: FloatArray,
-    pmf: FloatArray,
-    parts: FloatArray,
-    shifts: FloatArray,
-    groups: IntArray,
-    side: int,
-    limit: int,
-    capacity: int,
-) -> float:
+def _log_tail(shifts: FloatArray, groups: IntArray, memory: Any, side: int, limit: int) -> float:
     """Upper bound of log P(S <= limit); -inf if and only if that is impossible, inf where the pmf did not fit."""
+    work, pmf, parts, _ = memory
     n_terms, n_groups = shifts.size, groups.size - 1
     largest = shifts[n_terms - 1]
     if limit < lowest_score(work, shifts, side, parts):
@@ -154,7 +139,7 @@ def _log_tail(
     for _ in range(2):
         cuda.syncthreads()
         dropped = add_up(parts, _choose_counts(work, groups, n_terms, budget), 0.0)[0]
-        first, size, at, certain, lost = _build_pmf(work, pmf, parts, shifts, groups, capacity, budget, limit)
+        first, size, at, certain, lost = _build_pmf(shifts, groups, memory, budget, limit)
         if size == 0:
             return math.inf
         lost += dropped
@@ -222,14 +207,7 @@ def _choose_counts(work: FloatArray, groups: IntArray, n_terms: int, budget: flo
 
 @cuda.jit(device=True, fastmath=False)
 def _build_pmf(
-    work: FloatArray,
-    pmf: FloatArray,
-    parts: FloatArray,
-    shifts: FloatArray,
-    groups: IntArray,
-    capacity: int,
-    budget: float,
-    ceiling: int,
+    shifts: FloatArray, groups: IntArray, memory: Any, budget: float, ceiling: int
 ) -> tuple[int, int, int, float, float]:
     """The pmf of the sum of all groups.
 
@@ -237,6 +215,7 @@ def _build_pmf(
     factor of all states (of groups of one count), and the mass dropped. States of a score above `ceiling` may be
     missing: scores never fall.
     """
+    work, pmf, parts, capacity = memory
     n_terms, n_groups = shifts.size, groups.size - 1
     ends = 3 * n_terms + n_groups
     side = first = at = since = 0
@@ -256,10 +235,7 @@ def _build_pmf(
             continue
         if since == _GROUPS_PER_TRIM or size + span > capacity:
             since = 0
-            size = max(min(size, ceiling - at + 1), 1)
-            dropped, size, mass = trim(pmf, parts, first, size, budget)
-            first += dropped
-            at += dropped
+            first, size, at, mass = trim(pmf, parts, first, size, at, budget, ceiling)
             lost += mass
             if size + span > capacity:
                 return 0, 0, at, certain, lost

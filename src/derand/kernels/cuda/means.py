@@ -20,10 +20,10 @@ from derand._core.arrays import EPSILON, FloatArray, IntArray
 from derand.kernels import NotFiniteError
 from derand.kernels.cuda.blocks import FEWEST_BLOCKS, PickedRows, claim_device, pick_columns, stream_rows
 from derand.kernels.cuda.device import Stream
-from derand.kernels.cuda.pmfs import PARTS, THREADS, add_up, compile_kernel
-from derand.kernels.cuda.stumps import is_finite
-from derand.kernels.worst_case.curves import Curves, FloatTable, Positions
-from derand.kernels.worst_case.envelopes import COARSE, FINE, AskedMeans, LabelTables
+from derand.kernels.cuda.pmfs import PARTS, THREADS, add_up, compile_kernel, on_device
+from derand.kernels.cuda.stumps import are_finite
+from derand.kernels.worst_case.curves import Curves, FloatTable, Positions, search
+from derand.kernels.worst_case.envelopes import COARSE, FINE, AskedMeans, LabelTables, select_best
 
 MOST_TERMS = 4096
 """Of which a block can note the positions."""
@@ -34,6 +34,7 @@ _NOT_FINITE = -2
 _FEATURE, _ANCHOR, _FACTOR, _BEGIN, _RATE, _BASE, _COUNT, _FIRST, _LAST, _RANGE = range(10)
 _KEPT = 6  # sets of tables on the device
 _ONE = np.float32(1.0)
+_search, _select_best = on_device(search), on_device(select_best)
 _kept: OrderedDict[tuple[int, ...], tuple[list[ref[Any]], tuple[Any, ...]]] = OrderedDict()
 
 
@@ -128,12 +129,10 @@ def label_rows(
     """Whether the expected score of each row is above its threshold; LEFT where the curves do not tell."""
     parts = cuda.shared.array(PARTS, float64)
     for row in range(cuda.blockIdx.x, n_rows, cuda.gridDim.x):
-        if must_look:
-            gap = 0.0 if is_finite(x[row], cuda.threadIdx.x, THREADS) else 1.0
-            if add_up(parts, gap, 0.0)[0] > 0.0:
-                if cuda.threadIdx.x == 0:
-                    label[row] = _NOT_FINITE
-                continue
+        if must_look and not are_finite(x[row], parts):
+            if cuda.threadIdx.x == 0:
+                label[row] = _NOT_FINITE
+            continue
         total = error = 0.0
         for term in range(cuda.threadIdx.x, terms.shape[1], THREADS):
             knot, share = _locate(x[row, int(terms[_FEATURE, term])], terms, term, knots)
@@ -179,7 +178,7 @@ def bound_rows(
         cuda.syncthreads()
         target = levels[side, row] + error
         _add_columns(coarse, at, shares, n_terms, COARSE, parts, sums)
-        best, middle, rises = _select_best(sums, coarse_multipliers, COARSE, target)
+        best, middle, rises = _select_best(sums[:COARSE], coarse_multipliers, target)
         power, is_missing = best, not best > 0.0
         for attempt in range(2):
             block = middle if rises == (attempt == 0) else middle - 1
@@ -189,7 +188,7 @@ def bound_rows(
                     is_missing = True
                 else:
                     _add_columns(fine[slot], at, shares, n_terms, FINE, parts, sums)
-                    power = max(best, _select_best(sums, fine_multipliers[slot], FINE, target)[0])
+                    power = max(best, _select_best(sums, fine_multipliers[slot], target)[0])
         if cuda.threadIdx.x == 0:
             powers[row] = power
             if is_missing:
@@ -205,18 +204,7 @@ def _locate(value: float, terms: FloatArray, term: int, knots: FloatArray) -> tu
     if 0.0 <= position < terms[_COUNT, term]:
         whole = int(position)
         return int(terms[_BASE, term]) + whole, position - whole
-    first, last = int(terms[_FIRST, term]), int(terms[_LAST, term])
-    if not x > knots[first]:
-        return first, 0.0
-    if x >= knots[last]:
-        return last - 1, 1.0
-    while last - first > 1:
-        middle = (first + last) // 2
-        if knots[middle] <= x:
-            first = middle
-        else:
-            last = middle
-    return first, min((x - knots[first]) / (knots[last] - knots[first]), 1.0)
+    return _search(x, int(terms[_FIRST, term]), int(terms[_LAST, term]), knots)
 
 
 @cuda.jit(device=True, fastmath=False)
@@ -244,18 +232,3 @@ def _add_columns(
                 total += parts[other]
             sums[column] = total
         cuda.syncthreads()
-
-
-@cuda.jit(device=True, fastmath=False)
-def _select_best(sums: FloatArray, multipliers: FloatArray, width: int, target: float) -> tuple[float, int, bool]:
-    """`_select_best` of `envelopes.py`."""
-    best, at = 0.0, 0
-    for i in range(width):
-        power = (sums[i] - target) / multipliers[i] * (1.0 - 4.0 * EPSILON)
-        if power > best:
-            best, at = power, i
-    at = min(max(at, 1), width - 2)
-    below = (sums[at] - sums[at - 1]) / (multipliers[at] - multipliers[at - 1])
-    above = (sums[at + 1] - sums[at]) / (multipliers[at + 1] - multipliers[at])
-    margin = (sums[at] - target) / multipliers[at]
-    return best, at, max(below, 0.0) * max(above, 0.0) > margin * margin

@@ -9,6 +9,7 @@ those. Cost per row: twice the outcomes of half of the terms. Rounding: README.m
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import cuda, float64
@@ -16,20 +17,16 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import EPSILON, FloatArray, IntArray
 from derand.kernels import FLOOR, LOG_HALF
-from derand.kernels.cuda.cells import bound_sides
 from derand.kernels.cuda.pmfs import compile_kernel
 from derand.kernels.cuda.stumps import (
     BY_LISTING,
-    COLUMN,
-    EDGE,
     MOST_LISTED,
     NOT_FINITE,
     OPEN,
     PROVEN,
-    RISES,
     SHIFT,
     TO_DO,
-    UNIT,
+    bound_stump,
     is_finite,
 )
 
@@ -69,18 +66,14 @@ def sum_outcomes(
     sums = cuda.local.array(_MOST_SUMS, float64)
     mean = 0.0
     for term in range(n_terms):
-        value = x[row, int(model[COLUMN, term])]
-        below, above = bound_sides(noise, value, model[EDGE, term], magnitude, model[UNIT, term])
-        rises = model[RISES, term] > 0.0
-        cells[term] = below if rises else above
-        cells[MOST_LISTED + term] = above if rises else below
+        cells[term], cells[MOST_LISTED + term] = bound_stump(x[row], model, term, noise, magnitude)
         mean += model[SHIFT, term] * cells[MOST_LISTED + term]
     low_first = threshold < mean
     low_mass = high_mass = 0.0
     for attempt in range(2):
         is_low = low_first == (attempt == 0)
         side, limit = (0, threshold) if is_low else (1, whole - threshold - 1)
-        log_mass = _log_tail(cells, products, sums, model[SHIFT], order, ranks, second, side, limit)
+        log_mass = _log_tail((cells, products, sums), model[SHIFT], (order, ranks, second), side, limit)
         if is_low:
             low_mass = log_mass
         else:
@@ -98,18 +91,9 @@ def sum_outcomes(
 
 
 @cuda.jit(device=True, fastmath=False)
-def _log_tail(
-    cells: FloatArray,
-    products: FloatArray,
-    sums: FloatArray,
-    shifts: FloatArray,
-    order: IntArray,
-    ranks: IntArray,
-    second: IntArray,
-    side: int,
-    limit: int,
-) -> float:
+def _log_tail(memory: Any, shifts: FloatArray, halves: Any, side: int, limit: int) -> float:
     """Upper bound of log P(S <= limit); -inf if and only if that is impossible, inf where it is too faint."""
+    (cells, products, sums), (order, ranks, second) = memory, halves
     n_terms = shifts.size
     half = n_terms // 2
     stay, move = side * MOST_LISTED, (1 - side) * MOST_LISTED

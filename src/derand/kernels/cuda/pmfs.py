@@ -1,6 +1,6 @@
 """The pmf of a sum of independent terms on the GPU: one block of threads per row.
 
-Contract: `tails` and `pmfs` of README.md, and the pmf on which the tilted method (`tilted.py`) is built. A pmf
+Contract: `tails` of README.md, and the pmf on which the tilted method (`tilted.py`) is built. A pmf
 lives in two buffers of `capacity` states that take turns, in shared memory where it fits, else in device memory. Every
 eight terms, states are dropped at both ends as long as they weigh no more than `budget`, and those above `ceiling`.
 Cost per row: terms x cells x states / threads, and one barrier per term.
@@ -21,6 +21,7 @@ from numba import config, cuda, float64
 from derand._core.arrays import FloatArray, IntArray
 from derand.kernels import FLOOR, NEGLIGIBLE
 from derand.kernels.compiling import compile_once
+from derand.kernels.tails import pmfs as host_pmfs
 
 THREADS = 4 if config.ENABLE_CUDASIM else 128
 """Threads per block: a power of two."""
@@ -41,38 +42,13 @@ def compile_kernel(function: Callable[..., None]) -> Any:
     return compile_once(cuda.jit, function, fastmath=False, max_registers=_REGISTERS)
 
 
-@compile_kernel
-def pmfs_in_shared(
-    table: FloatArray,
-    starts: IntArray,
-    scores: IntArray,
-    jumps: IntArray,
-    capacity: int,
-    n_rows: int,
-    result: FloatArray,
-) -> None:
-    """P(S = s) for each row, pmfs in shared memory; `result` is filled whole."""
-    work, parts = cuda.shared.array(0, float64), cuda.shared.array(PARTS, float64)
-    for row in range(cuda.blockIdx.x, n_rows, cuda.gridDim.x):
-        _write_pmf(table[row], starts, scores, jumps, work, parts, capacity, result[row])
+def on_device(loop: Any) -> Any:
+    """A loop of the CPU that calls no other one, as a function of the device: one source for the same formula."""
+    return cuda.jit(device=True, fastmath=False)(loop.py_func)
 
 
-@compile_kernel
-def pmfs_in_global(
-    table: FloatArray,
-    starts: IntArray,
-    scores: IntArray,
-    jumps: IntArray,
-    workspaces: FloatArray,
-    capacity: int,
-    n_rows: int,
-    result: FloatArray,
-) -> None:
-    """The same with pmfs in device memory, one workspace per block; blocks without one stay idle."""
-    if cuda.blockIdx.x < workspaces.shape[0]:
-        work, parts = workspaces[cuda.blockIdx.x], cuda.shared.array(PARTS, float64)
-        for row in range(cuda.blockIdx.x, n_rows, workspaces.shape[0]):
-            _write_pmf(table[row], starts, scores, jumps, work, parts, capacity, result[row])
+possible_scores = on_device(host_pmfs.possible_scores)
+_add_compensated = on_device(host_pmfs.add_compensated)
 
 
 @compile_kernel
@@ -91,9 +67,8 @@ def tails_in_shared(
     """P(S <= low) and P(S > high) for each row and each of its thresholds, pmfs in shared memory."""
     work, parts = cuda.shared.array(0, float64), cuda.shared.array(PARTS, float64)
     for row in range(cuda.blockIdx.x, n_rows, cuda.gridDim.x):
-        _write_tails(
-            table[row], starts, scores, jumps, low[row], high[row], work, parts, capacity, low_mass[row], high_mass[row]
-        )
+        model, memory = (starts, scores, jumps), (work, parts, capacity)
+        _write_tails(table[row], model, low[row], high[row], memory, low_mass[row], high_mass[row])
 
 
 @compile_kernel
@@ -114,54 +89,21 @@ def tails_in_global(
     if cuda.blockIdx.x < workspaces.shape[0]:
         work, parts = workspaces[cuda.blockIdx.x], cuda.shared.array(PARTS, float64)
         for row in range(cuda.blockIdx.x, n_rows, workspaces.shape[0]):
-            _write_tails(
-                table[row],
-                starts,
-                scores,
-                jumps,
-                low[row],
-                high[row],
-                work,
-                parts,
-                capacity,
-                low_mass[row],
-                high_mass[row],
-            )
+            model, memory = (starts, scores, jumps), (work, parts, capacity)
+            _write_tails(table[row], model, low[row], high[row], memory, low_mass[row], high_mass[row])
 
 
-@cuda.jit(device=True, fastmath=False)
-def _write_pmf(
-    row: FloatArray,
-    starts: IntArray,
-    scores: IntArray,
-    jumps: IntArray,
-    work: FloatArray,
-    parts: FloatArray,
-    capacity: int,
-    result: FloatArray,
-) -> None:
-    first, size, at, certain, _ = build_pmf(row, starts, scores, jumps, work, parts, capacity, NEGLIGIBLE, result.size)
-    for s in range(cuda.threadIdx.x, result.size, THREADS):
-        result[s] = certain * work[first + s - at] if at <= s < at + size else 0.0
-    cuda.syncthreads()
+# Functions take what belongs together in one tuple: a `model` is (starts, scores, jumps), `memory` is (work, parts,
+# capacity).
 
 
 @cuda.jit(device=True, fastmath=False)
 def _write_tails(
-    row: FloatArray,
-    starts: IntArray,
-    scores: IntArray,
-    jumps: IntArray,
-    low: IntArray,
-    high: IntArray,
-    work: FloatArray,
-    parts: FloatArray,
-    capacity: int,
-    low_mass: FloatArray,
-    high_mass: FloatArray,
+    row: FloatArray, model: Any, low: IntArray, high: IntArray, memory: Any, low_mass: FloatArray, high_mass: FloatArray
 ) -> None:
-    least, most = possible_range(row, starts, scores, parts)
-    first, size, at, certain, _ = build_pmf(row, starts, scores, jumps, work, parts, capacity, NEGLIGIBLE, capacity)
+    work, parts, capacity = memory
+    least, most = possible_range(row, model, parts)
+    first, size, at, certain, _ = build_pmf(row, model, memory, NEGLIGIBLE, capacity)
     for k in range(low.size):
         below = _add_states(work, parts, first, 0, min(max(low[k] + 1 - at, 0), size))
         above = _add_states(work, parts, first, min(max(high[k] + 1 - at, 0), size), size)
@@ -176,13 +118,7 @@ def _add_states(work: FloatArray, parts: FloatArray, first: int, start: int, sto
     """Sum of the states start..stop-1 by the whole block."""
     total = lost = 0.0
     for t in range(start + cuda.threadIdx.x, stop, THREADS):
-        value = work[first + t]
-        grown = total + value
-        if total >= value:
-            lost += (total - grown) + value
-        else:
-            lost += (value - grown) + total
-        total = grown
+        total, lost = _add_compensated(total, lost, work[first + t])
     return add_up(parts, total + lost, 0.0)[0]
 
 
@@ -206,25 +142,12 @@ def add_up(parts: FloatArray, one: float, other: float) -> tuple[float, float]:
 
 
 @cuda.jit(device=True, fastmath=False)
-def possible_scores(row: FloatArray, scores: IntArray, begin: int, end: int) -> tuple[int, int]:
-    """Lowest and highest score among the cells of positive probability."""
-    bottom, top = -1, -1
-    for cell in range(begin, end):
-        if row[cell] > 0.0:
-            score = scores[cell]
-            if bottom < 0:
-                bottom, top = score, score
-            else:
-                bottom, top = min(bottom, score), max(top, score)
-    return bottom, top
-
-
-@cuda.jit(device=True, fastmath=False)
-def possible_range(row: FloatArray, starts: IntArray, scores: IntArray, parts: FloatArray) -> tuple[int, int]:
+def possible_range(row: FloatArray, model: Any, parts: FloatArray) -> tuple[int, int]:
     """Least and most score of positive probability of the whole sum; whole numbers below 2**53 add up exactly."""
+    starts, scores, _ = model
     least = most = 0.0
     for term in range(cuda.threadIdx.x, starts.size - 1, THREADS):
-        bottom, top = possible_scores(row, scores, starts[term], starts[term + 1])
+        bottom, top = possible_scores(row, scores, starts[term], starts[term + 1], 0.0)
         least += bottom
         most += top
     least, most = add_up(parts, least, most)
@@ -233,15 +156,7 @@ def possible_range(row: FloatArray, starts: IntArray, scores: IntArray, parts: F
 
 @cuda.jit(device=True, fastmath=False)
 def build_pmf(
-    row: FloatArray,
-    starts: IntArray,
-    scores: IntArray,
-    jumps: IntArray,
-    work: FloatArray,
-    parts: FloatArray,
-    capacity: int,
-    budget: float,
-    ceiling: int,
+    row: FloatArray, model: Any, memory: Any, budget: float, ceiling: int
 ) -> tuple[int, int, int, float, float]:
     """The pmf of the sum of all terms, by the whole block.
 
@@ -249,6 +164,7 @@ def build_pmf(
     factor of all states (from terms of one outcome), and the mass dropped. States of a score above `ceiling` may be
     missing: scores never fall.
     """
+    (starts, scores, jumps), (work, parts, capacity) = model, memory
     side = first = at = since = 0
     size = 1
     certain, lost = 1.0, 0.0
@@ -260,7 +176,7 @@ def build_pmf(
         stay = move = 0.0
         bottom = top = 0
         if jump == MANY_CELLS:
-            bottom, top = possible_scores(row, scores, begin, end)
+            bottom, top = possible_scores(row, scores, begin, end, 0.0)
         elif jump != 0:
             stay, move = row[begin], row[begin + 1]
             if jump < 0:
@@ -273,19 +189,16 @@ def build_pmf(
             continue
         if since == TERMS_PER_TRIM or size + shift > capacity:
             since = 0
-            size = max(min(size, ceiling - at + 1), 1)
-            dropped, size, mass = trim(work, parts, first, size, budget)
-            first += dropped
-            at += dropped
+            first, size, at, mass = trim(work, parts, first, size, at, budget, ceiling)
             lost += mass
             if size + shift > capacity:
                 return 0, 0, at, certain, lost
         since += 1
         side = capacity - side
         if jump == MANY_CELLS:
-            _add_steps(work, first, size, side, row, scores, begin, end, bottom, shift)
+            _add_steps(work, (first, size, side), row, scores, (begin, end), bottom, shift)
         else:
-            _add_stump(work, first, size, side, stay, move, shift)
+            _add_stump(work, (first, size, side), stay, move, shift)
         first = side
         size += shift
         cuda.syncthreads()
@@ -302,8 +215,12 @@ def _sum_cells(row: FloatArray, begin: int, end: int) -> float:
 
 # Indices are unsigned here, because signed ones are checked for a wrap at each access, and loops have no branches.
 @cuda.jit(device=True, fastmath=False)
-def _add_stump(work: FloatArray, first: int, size: int, target: int, stay: float, move: float, shift: int) -> None:
-    """The pmf after one more term of two cells, `shift` apart, written to the other buffer."""
+def _add_stump(work: FloatArray, pmf: tuple[int, int, int], stay: float, move: float, shift: int) -> None:
+    """The pmf after one more term of two cells, `shift` apart, written to the other buffer.
+
+    `pmf` says where it begins, its size, and where the other buffer begins.
+    """
+    first, size, target = pmf
     old, new = np.uint64(first), np.uint64(target)
     length, gap = np.uint64(size), np.uint64(shift)
     thread, step = np.uint64(cuda.threadIdx.x), np.uint64(THREADS)
@@ -328,17 +245,15 @@ def _add_stump(work: FloatArray, first: int, size: int, target: int, stay: float
 @cuda.jit(device=True, fastmath=False)
 def _add_steps(
     work: FloatArray,
-    first: int,
-    size: int,
-    target: int,
+    pmf: tuple[int, int, int],
     row: FloatArray,
     scores: IntArray,
-    begin: int,
-    end: int,
+    cells: tuple[int, int],
     bottom: int,
     shift: int,
 ) -> None:
-    """The pmf after one more term of any number of cells."""
+    """The pmf after one more term of any number of cells, the first of them and the end of them given."""
+    (first, size, target), (begin, end) = pmf, cells
     old, new = np.uint64(first), np.uint64(target)
     for t in range(cuda.threadIdx.x, size + shift, THREADS):
         value = 0.0
@@ -351,11 +266,15 @@ def _add_steps(
 
 
 @cuda.jit(device=True, fastmath=False)
-def trim(work: FloatArray, parts: FloatArray, first: int, size: int, budget: float) -> tuple[int, int, float]:
-    """Drop light states at both ends: how many on the left, how many are left over, and the mass dropped.
+def trim(
+    work: FloatArray, parts: FloatArray, first: int, size: int, at: int, budget: float, ceiling: int
+) -> tuple[int, int, int, float]:
+    """Drop light states at both ends, and those of a score above `ceiling`; `at` is the score of the first state.
 
+    Returns where the pmf begins, its size, the score of its first state, and the mass of the light states dropped.
     Half of the threads add up chunks on the left, half on the right; two threads then walk over the chunks.
     """
+    size = max(min(size, ceiling - at + 1), 1)
     thread, ends = cuda.threadIdx.x, 2 * THREADS
     on_left = thread < _HALF
     number = thread if on_left else thread - _HALF
@@ -378,7 +297,7 @@ def trim(work: FloatArray, parts: FloatArray, first: int, size: int, budget: flo
     left, right = int(parts[ends]), int(parts[ends + 2])
     mass = parts[ends + 1] + parts[ends + 3]
     cuda.syncthreads()
-    return left, size - left - right, mass
+    return first + left, size - left - right, at + left, mass
 
 
 @cuda.jit(device=True, fastmath=False)

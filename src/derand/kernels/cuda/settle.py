@@ -19,8 +19,8 @@ from derand.kernels.cuda.blocks import (
     FEWEST_BLOCKS,
     PickedRows,
     claim_device,
+    keep_arrays,
     launch_in_workspaces,
-    send_arrays,
     stream_rows,
 )
 from derand.kernels.cuda.cells import NOISE_CODES
@@ -54,7 +54,7 @@ class StumpRows:
         """Label and failing mass of each row."""
         stumps = self._stumps
         with claim_device():
-            self._model = send_arrays("stumps", (self._packed, self._packed[4], stumps.groups, *(stumps.halves or ())))
+            self._model = keep_arrays("stumps", (self._packed, self._packed[4], stumps.groups, *(stumps.halves or ())))
             stream_rows(self._states.size, max(2 * stumps.order.size, self._picked.width), self._begin)
         states = self._states
         if (states == NOT_FINITE).any():

@@ -13,11 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import cuda
+from numpy.typing import NDArray
 
 from derand._core.arrays import TINY, FloatArray, IntArray
-from derand.kernels import STEEPEST
+from derand.kernels import LOG_HALF, STEEPEST
 from derand.kernels.cuda.cells import bound_sides
-from derand.kernels.cuda.pmfs import THREADS, add_up
+from derand.kernels.cuda.pmfs import THREADS, add_up, on_device
+from derand.kernels.tails.tilted import is_close, step_tilt
 
 COLUMN, EDGE, UNIT, RISES, SHIFT = range(5)
 """The rows of a model."""
@@ -86,16 +88,38 @@ def _score_sets(shifts: IntArray) -> IntArray:
     return scores
 
 
+_is_close, _step_tilt = on_device(is_close), on_device(step_tilt)
+
+
+@cuda.jit(device=True, fastmath=False)
+def store_failure(
+    row: int, fits: bool, low_mass: float, high_mass: float, state: NDArray[np.int8], log_failure: FloatArray
+) -> None:
+    """Note what the logarithms of both masses, one of which may not have been needed, say of a row."""
+    if cuda.threadIdx.x == 0:
+        if not fits:
+            state[row], log_failure[row] = DID_NOT_FIT, 0.0
+        elif low_mass < LOG_HALF:
+            state[row], log_failure[row] = PROVEN, low_mass
+        else:
+            state[row], log_failure[row] = OPEN, high_mass
+    cuda.syncthreads()
+
+
+@cuda.jit(device=True, fastmath=False)
+def bound_stump(x: FloatArray, model: FloatArray, term: int, noise: int, magnitude: float) -> tuple[float, float]:
+    """Upper bounds of the probabilities of score 0 and of the other score."""
+    value = x[int(model[COLUMN, term])]
+    below, above = bound_sides(noise, value, model[EDGE, term], magnitude, model[UNIT, term])
+    return (below, above) if model[RISES, term] > 0.0 else (above, below)
+
+
 @cuda.jit(device=True, fastmath=False)
 def load_cells(x: FloatArray, model: FloatArray, noise: int, magnitude: float, work: FloatArray) -> None:
     """Fill the probabilities of a row."""
     n_terms = model.shape[1]
     for term in range(cuda.threadIdx.x, n_terms, THREADS):
-        value = x[int(model[COLUMN, term])]
-        below, above = bound_sides(noise, value, model[EDGE, term], magnitude, model[UNIT, term])
-        rises = model[RISES, term] > 0.0
-        work[term] = below if rises else above
-        work[n_terms + term] = above if rises else below
+        work[term], work[n_terms + term] = bound_stump(x, model, term, noise, magnitude)
     cuda.syncthreads()
 
 
@@ -106,6 +130,12 @@ def is_finite(x: FloatArray, first: int, step: int) -> bool:
     for column in range(first, x.size, step):
         found = found and abs(x[column]) <= _LARGEST
     return found
+
+
+@cuda.jit(device=True, fastmath=False)
+def are_finite(x: FloatArray, parts: FloatArray) -> bool:
+    """Whether every number of a row is, by the whole block."""
+    return add_up(parts, 0.0 if is_finite(x, cuda.threadIdx.x, THREADS) else 1.0, 0.0)[0] == 0.0
 
 
 @cuda.jit(device=True, fastmath=False)
@@ -148,16 +178,9 @@ def solve_tilt(
     for step in range(40):
         mean, deviation = compute_moments(work, shifts, side, tilt, parts)
         gap = limit - mean
-        close = abs(gap) <= 0.5 * deviation + 0.5 or (tilt == 0.0 and gap >= -2.0 * deviation)
-        if close or step == 39:
+        if _is_close(tilt, gap, deviation) or step == 39:
             break
-        if gap < 0.0:
-            high = tilt
-        else:
-            low = tilt
-        tilt += gap / (deviation * deviation) if deviation > 0.0 else -math.inf
-        if not low < tilt < high:
-            tilt = 0.5 * (low + high)
+        tilt, low, high = _step_tilt(tilt, gap, deviation, low, high)
     return tilt, gap, deviation
 
 

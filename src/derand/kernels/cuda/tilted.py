@@ -11,6 +11,7 @@ threads in pairs, and each of its products takes an exponential of an argument d
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from numba import cuda, float64
@@ -26,15 +27,16 @@ from derand.kernels.cuda.pmfs import (
     add_up,
     build_pmf,
     compile_kernel,
+    on_device,
     possible_range,
 )
+from derand.kernels.cuda.stumps import DID_NOT_FIT, store_failure
+from derand.kernels.tails.tilted import heaviest_cell, is_close, step_tilt
 
 StateArray = NDArray[np.int8]
 
-OPEN, PROVEN, DID_NOT_FIT = 0, 1, 2
-"""What a row's state says: P(S <= threshold) < 1/2 is not proven, is proven, or the pmf outgrew shared memory."""
-
 _LOST = 1e-13  # mass that a first pass may drop, relative to the whole tilted pmf
+_is_close, _step_tilt, _heaviest_cell = on_device(is_close), on_device(step_tilt), on_device(heaviest_cell)
 
 
 @compile_kernel
@@ -55,22 +57,8 @@ def failures_in_shared(
     """State and log of the failing mass of each row; both scores and jumps hold the mirrored ones, too."""
     work, parts = cuda.shared.array(0, float64), cuda.shared.array(PARTS, float64)
     for row in range(cuda.blockIdx.x, n_rows, cuda.gridDim.x):
-        found, log_mass = _log_failing_side(
-            table[row],
-            starts,
-            both_scores,
-            both_jumps,
-            thresholds[row],
-            whole,
-            steepest,
-            weights[row],
-            work,
-            parts,
-            capacity,
-        )
-        if cuda.threadIdx.x == 0:
-            state[row], log_failure[row] = found, log_mass
-        cuda.syncthreads()
+        model, memory = (starts, both_scores, both_jumps, whole, steepest), (work, parts, capacity)
+        _settle_row(row, (table, thresholds, weights), model, memory, state, log_failure)
 
 
 @compile_kernel
@@ -96,78 +84,45 @@ def failures_in_global(
     for row in range(cuda.blockIdx.x, n_rows, workspaces.shape[0]):
         if state[row] == DID_NOT_FIT:
             cuda.syncthreads()  # all threads have read the state before one of them writes it
-            found, log_mass = _log_failing_side(
-                table[row],
-                starts,
-                both_scores,
-                both_jumps,
-                thresholds[row],
-                whole,
-                steepest,
-                weights[row],
-                work,
-                parts,
-                capacity,
-            )
-            if cuda.threadIdx.x == 0:
-                state[row], log_failure[row] = found, log_mass
-            cuda.syncthreads()
+            model, memory = (starts, both_scores, both_jumps, whole, steepest), (work, parts, capacity)
+            _settle_row(row, (table, thresholds, weights), model, memory, state, log_failure)
 
 
 @cuda.jit(device=True, fastmath=False)
-def _log_failing_side(
-    row: FloatArray,
-    starts: IntArray,
-    both_scores: IntArray,
-    both_jumps: IntArray,
-    threshold: int,
-    whole: int,
-    steepest: int,
-    weights: FloatArray,
-    work: FloatArray,
-    parts: FloatArray,
-    capacity: int,
-) -> tuple[int, float]:
-    """The likelier side to fail first; the other one only where that did not settle it."""
-    mean = 0.0
-    for cell in range(cuda.threadIdx.x, row.size, THREADS):
-        mean += row[cell] * both_scores[0, cell]
-    low_first = add_up(parts, mean, 0.0)[0] > threshold
+def _settle_row(row: int, given: Any, model: Any, memory: Any, state: StateArray, log_failure: FloatArray) -> None:
+    """The likelier side to fail first; the other one only where that did not settle it.
+
+    Takes (table, thresholds, weights), (starts, both scores, both jumps, whole, steepest) and (work, parts, capacity).
+    """
+    (table, thresholds, weights), (starts, both_scores, both_jumps, whole, steepest) = given, model
+    cells, threshold, mean = table[row], thresholds[row], 0.0
+    for cell in range(cuda.threadIdx.x, cells.size, THREADS):
+        mean += cells[cell] * both_scores[0, cell]
+    low_first = add_up(memory[1], mean, 0.0)[0] > threshold
     low_mass = high_mass = 0.0
+    fits = True
     for attempt in range(2):
         is_low = low_first == (attempt == 0)
         limit = threshold if is_low else whole - threshold - 1  # P(S > T) is P(mirrored S <= whole - T - 1)
         side = 0 if is_low else 1
-        log_mass = _log_tail(
-            row, starts, both_scores[side], both_jumps[side], limit, steepest, weights, work, parts, capacity
-        )
-        if log_mass == math.inf:
-            return DID_NOT_FIT, 0.0
+        oriented = starts, both_scores[side], both_jumps[side]
+        log_mass = _log_tail(cells, oriented, limit, steepest, weights[row], memory)
+        fits = log_mass < math.inf
         if is_low:
             low_mass = log_mass
         else:
             high_mass = log_mass
-        if log_mass < LOG_HALF:
+        if log_mass < LOG_HALF or not fits:
             break
-    return (PROVEN, low_mass) if low_mass < LOG_HALF else (OPEN, high_mass)
+    store_failure(row, fits, low_mass, high_mass, state, log_failure)
 
 
 @cuda.jit(device=True, fastmath=False)
-def _log_tail(
-    row: FloatArray,
-    starts: IntArray,
-    scores: IntArray,
-    jumps: IntArray,
-    threshold: int,
-    steepest: int,
-    weights: FloatArray,
-    work: FloatArray,
-    parts: FloatArray,
-    capacity: int,
-) -> float:
+def _log_tail(row: FloatArray, model: Any, threshold: int, steepest: int, weights: FloatArray, memory: Any) -> float:
     """Upper bound of log P(S <= threshold); -inf if and only if that is impossible, inf where the pmf did not fit."""
+    (starts, scores, _), (work, parts, _) = model, memory
     terms = starts.size - 1
-    if threshold < possible_range(row, starts, scores, parts)[0]:
+    if threshold < possible_range(row, model, parts)[0]:
         return -math.inf
     tilt = _solve_tilt(row, starts, scores, parts, threshold, steepest)
     log_fraction, exponent, shift = _tilt_weights(row, starts, scores, parts, tilt, weights)
@@ -175,9 +130,7 @@ def _log_tail(
     total = lost = 0.0
     size = 1
     for _ in range(2):
-        first, size, at, certain, lost = build_pmf(
-            weights, starts, scores, jumps, work, parts, capacity, budget, threshold
-        )
+        first, size, at, certain, lost = build_pmf(weights, model, memory, budget, threshold)
         if size == 0:
             return math.inf
         total = certain * add_tilted(work, parts, first, size, threshold - at, tilt)
@@ -203,15 +156,9 @@ def _solve_tilt(
     for _ in range(25):
         mean, variance = _tilted_moments(row, starts, scores, parts, tilt)
         gap, deviation = threshold - mean, math.sqrt(variance)
-        if abs(gap) <= 0.5 * deviation + 0.5 or (tilt == 0.0 and gap >= -2.0 * deviation):
+        if _is_close(tilt, gap, deviation):
             break
-        if gap < 0.0:
-            high = tilt
-        else:
-            low = tilt
-        tilt += gap / variance if variance > 0.0 else -math.inf
-        if not low < tilt < high:
-            tilt = 0.5 * (low + high)
+        tilt, low, high = _step_tilt(tilt, gap, deviation, low, high)
     return tilt
 
 
@@ -272,13 +219,3 @@ def _tilt_weights(
         exponent += more
     log_fraction, exponents = add_up(parts, math.log(fraction), float(exponent))
     return log_fraction, exponents, add_up(parts, float(shift), 0.0)[0]
-
-
-@cuda.jit(device=True, fastmath=False)
-def _heaviest_cell(row: FloatArray, scores: IntArray, begin: int, end: int, tilt: float) -> int:
-    """The cell whose tilted weight is largest."""
-    best, heaviest = -math.inf, begin
-    for cell in range(begin, end):
-        if row[cell] > 0.0 and math.log(row[cell]) + tilt * scores[cell] > best:
-            best, heaviest = math.log(row[cell]) + tilt * scores[cell], cell
-    return heaviest

@@ -225,17 +225,29 @@ def solve_tilt(
     for step in range(40):
         if step > 0:
             gap, deviation = tilted_moments(row, terms, side, limit, tilt, work)
-        close = abs(gap) <= 0.5 * deviation + 0.5 or (tilt == 0.0 and gap >= -2.0 * deviation)
-        if close or step == 39:
+        if is_close(tilt, gap, deviation) or step == 39:
             break
-        if gap < 0.0:
-            high = tilt
-        else:
-            low = tilt
-        tilt += gap / deviation**2 if deviation > 0.0 else -np.inf
-        if not low < tilt < high:
-            tilt = 0.5 * (low + high)
+        tilt, low, high = step_tilt(tilt, gap, deviation, low, high)
     return tilt, gap, deviation
+
+
+@compile_loop()
+def is_close(tilt: float, gap: float, deviation: float) -> bool:
+    """Whether the tilted mean is near enough to the threshold."""
+    return abs(gap) <= 0.5 * deviation + 0.5 or (tilt == 0.0 and gap >= -2.0 * deviation)
+
+
+@compile_loop()
+def step_tilt(tilt: float, gap: float, deviation: float, low: float, high: float) -> tuple[float, float, float]:
+    """The next tilt, by a Newton step kept between bounds, and the bounds."""
+    if gap < 0.0:
+        high = tilt
+    else:
+        low = tilt
+    tilt += gap / (deviation * deviation) if deviation > 0.0 else -math.inf
+    if not low < tilt < high:
+        tilt = 0.5 * (low + high)
+    return tilt, low, high
 
 
 @compile_loop()
@@ -326,7 +338,7 @@ def tilt_cells(
             mass += weights[cell]
             faint = faint or (row[cell] > 0.0 and weights[cell] < 1e-280)
         if faint:  # near underflow: weigh the cells against the heaviest one
-            heaviest = _heaviest_cell(row, scores, begin, end, tilt)
+            heaviest = heaviest_cell(row, scores, begin, end, tilt)
             mass = 0.0
             for cell in range(begin, end):
                 if row[cell] > 0.0:
@@ -383,9 +395,9 @@ def _normalise(fraction: float, exponent: int) -> tuple[float, int]:
 
 
 @compile_loop()
-def _heaviest_cell(row: FloatArray, scores: IntArray, begin: int, end: int, tilt: float) -> int:
+def heaviest_cell(row: FloatArray, scores: IntArray, begin: int, end: int, tilt: float) -> int:
     """The cell whose tilted weight is largest."""
-    best, heaviest = -np.inf, begin
+    best, heaviest = -math.inf, begin
     for cell in range(begin, end):
         if row[cell] > 0.0 and math.log(row[cell]) + tilt * scores[cell] > best:
             best, heaviest = math.log(row[cell]) + tilt * scores[cell], cell

@@ -283,7 +283,7 @@ def _blend(knots: IntArray, right: FloatTable, table: FloatTable) -> FloatTable:
 def _select_best_in_numpy(
     sums: FloatArray, multipliers: FloatArray, target: FloatArray
 ) -> tuple[FloatArray, IntArray, BoolArray]:
-    """`_select_best` for all rows."""
+    """`select_best` for all rows."""
     powers = (sums - target[:, None]) / multipliers * (1.0 - 4.0 * EPSILON)
     powers = np.where(powers > 0.0, powers, 0.0)
     best, rows = powers.max(axis=1), np.arange(sums.shape[0])
@@ -320,7 +320,7 @@ def _maximise_powers(
         for k in range(targets.shape[1]):
             target, best, lacking = targets[part, k], powers[part, k], missing[part, k]
             for row in range(n_rows):
-                best[row], middle, rises = _select_best(first[row], tables.coarse_multipliers, target[row])
+                best[row], middle, rises = select_best(first[row], tables.coarse_multipliers, target[row])
                 blocks[row, 0], blocks[row, 1] = (middle, middle - 1) if rises else (middle - 1, middle)
                 slots[row] = 0 if best[row] > 0.0 else -1
             for side in range(2):  # the other side where the better one is no better than the coarse multiplier itself
@@ -328,7 +328,7 @@ def _maximise_powers(
                 _add_entries(at, shares, fine, slots, own_floors, second)
                 for row in range(n_rows):
                     if slots[row] >= 0:
-                        power = _select_best(second[row], fine_multipliers[slots[row]], target[row])[0]
+                        power = select_best(second[row], fine_multipliers[slots[row]], target[row])[0]
                         slots[row] = -1 if power > best[row] else 0
                         best[row] = max(best[row], power)
     return powers, missing
@@ -345,7 +345,7 @@ def _choose_slots(blocks: IntArray, made: IntArray, slots: IntArray, missing: In
 
 
 @compile_loop(error_model="numpy")
-def _select_best(sums: FloatArray, multipliers: FloatArray, target: float) -> tuple[float, int, bool]:
+def select_best(sums: FloatArray, multipliers: FloatArray, target: float) -> tuple[float, int, bool]:
     """The largest margin / multiplier, which multiplier that is (but for the outermost), and whether it rises beyond.
 
     The margin is concave in the multiplier; its slope at the best one is guessed from those on both sides.
@@ -358,8 +358,8 @@ def _select_best(sums: FloatArray, multipliers: FloatArray, target: float) -> tu
     at = min(max(at, 1), sums.size - 2)
     below = (sums[at] - sums[at - 1]) / (multipliers[at] - multipliers[at - 1])
     above = (sums[at + 1] - sums[at]) / (multipliers[at + 1] - multipliers[at])
-    rises = max(below, 0.0) * max(above, 0.0) > ((sums[at] - target) / multipliers[at]) ** 2
-    return best, at, rises
+    margin = (sums[at] - target) / multipliers[at]
+    return best, at, max(below, 0.0) * max(above, 0.0) > margin * margin
 
 
 @compile_loop()

@@ -56,7 +56,7 @@ def tabulate_jumps() -> JumpTable:
     octaves, parts = np.divmod(np.arange(_PER_OCTAVE * (_MOST - _LEAST) + 1), _PER_OCTAVE)
     sizes = np.ldexp(1.0 + parts / _PER_OCTAVE, octaves + _LEAST)
     step = 1.0 / (_PER_UNIT * _FINE)
-    positions: FloatArray = np.arange(-int(_BOTTOM / step), int(END / step) + 1) * step
+    positions = (np.arange(-int(_BOTTOM / step), int(END / step) + 1) * step).astype(np.float64)
     tails = upper_tail(np.abs(positions))
     below = np.where(positions < 0, tails * (1 - _ROUNDING), 1 - tails * (1 + _ROUNDING))
     values = np.empty((2 * int(END) * _PER_UNIT + 1, sizes.size))

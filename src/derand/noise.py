@@ -604,6 +604,21 @@ def as_noise(noise: Noise | str | float, norm: Any = "auto", like: Noise | None 
     )
 
 
+def resolve_noise(
+    noise: Noise | str | float | None, default: Noise | None = None, norm: Any = "auto", like: Noise | None = None
+) -> Noise | None:
+    """A noise as users give it: None is not given and takes the default, "none" is no noise, else as `as_noise`.
+
+    Examples
+    --------
+    >>> resolve_noise(None, Gaussian(0.25)), resolve_noise("none", Gaussian(0.25))
+    (Gaussian(sigma=0.25, units=None), None)
+    """
+    if noise is None:
+        return default
+    return None if isinstance(noise, str) and noise == "none" else as_noise(noise, norm, like)
+
+
 def as_noise_or_none(noise: Noise | str | float | None, norm: Any = "auto", like: Noise | None = None) -> Noise | None:
-    """A noise given as an object, as text or as a number; None and "none" are no smoothing."""
-    return None if noise is None or noise == "none" else as_noise(noise, norm, like)
+    """`resolve_noise` where not given is no noise."""
+    return resolve_noise(noise, None, norm, like)

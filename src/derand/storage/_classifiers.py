@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from derand._core.units import NamedUnits
 from derand.model import Model
-from derand.noise import Noise, as_noise
+from derand.noise import Noise, resolve_noise
 from derand.storage._fields import Field, construct, shorten
 from derand.storage._models import build_model, build_noise, describe_model, describe_noise
 from derand.threat import Threat
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 _STATED = {"ensemble_", "noise_", "classes_", "encoding_", "n_features_in_", "feature_names_in_"}
 _FITTED_NAME = re.compile(r"[a-z](\w*[a-z0-9])?_", flags=re.ASCII)
 _ARRAY_TYPE = re.compile(r"[<|](U[1-9]\d{0,3}|[iu][1248]|f[248]|b1|O)")
-_NOISE_WORDS = ("auto", "none")
-"""What a constructor may take for a noise."""
 ESTIMATOR_FIELDS = ("noise", "feature_names", "categories", "whole", "dates", "booleans", "ensemble", "training")
 """What every estimator's file holds besides its parameters."""
 _STRANGE_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
@@ -119,9 +117,7 @@ def build_parameters(field: Field, kind: type[CertifiedEstimator]) -> dict[str, 
     for name, value in values.items():
         if not _is_finite(value) and (name, value) != ("norm", math.inf):
             fields[name].refuse("hold finite numbers")
-    noise = values["noise"]
-    if noise is not None and not (isinstance(noise, str) and noise in _NOISE_WORDS):
-        construct(partial(as_noise, noise), fields["noise"])
+    construct(partial(resolve_noise, values["noise"]), fields["noise"])
     return values
 
 

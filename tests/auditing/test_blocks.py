@@ -13,10 +13,10 @@ import pytest
 from derand import AdditiveEnsemble, Threat, ToleranceRadii, attack, audit, certify, certify_interval, certify_radius
 from derand.auditing import _audit, _row_claims
 from derand.auditing._balls import as_ball_noise, use_bits
-from derand.auditing._block_curves import BlockCase
-from derand.auditing._blocks import Block
 from derand.auditing._claim import Move
 from derand.auditing._curves import BITS
+from derand.auditing._oriented import Axis, Function
+from derand.auditing._worst import GridCase
 from derand.certificates import Certificates, Intervals
 from derand.model import GridTerm, Value
 from derand.noise import as_noise
@@ -139,23 +139,22 @@ def test_intervals_are_proven_and_narrower_ones_are_not(noise: str, rule: str) -
     assert (audit(number, rows[held], enlarge(found[held], 2.0)).claim == "radius").all()
 
 
-def make_case(rng: np.random.Generator, noise: str, n_axes: int) -> tuple[Block, BlockCase, np.ndarray]:
-    """A random block, its case within +-0.7, and places that its numbers may move to, on a fine grid."""
+def make_case(rng: np.random.Generator, noise: str, n_axes: int) -> tuple[Function, GridCase, np.ndarray]:
+    """A random function, its case within +-0.7, and places that its numbers may move to, on a fine grid."""
     edges = tuple(tuple(np.unique(rng.normal(size=rng.integers(1, 4)).round(2)).tolist()) for _ in range(n_axes))
     shape = [len(one) + 1 for one in edges]
     scores = tuple(rng.integers(-9, 10, math.prod(shape)).tolist())
     xs = tuple(rng.normal(size=n_axes).round(2).tolist())
     moves = [Move(x - 0.7, x + 0.7, as_ball_noise(as_noise(noise)).unit_of(0)) for x in xs]
-    block = Block(tuple(range(n_axes)), xs, edges, scores)
-    made = as_noise(noise)
-    case = BlockCase(block, moves, made, as_ball_noise(made), None, {})
-    return block, case, np.linspace(-0.7, 0.7, 57)
+    function = Function(tuple(map(Axis, range(n_axes), xs, edges)), scores, is_grid=True)
+    case = GridCase(function, moves, as_ball_noise(as_noise(noise)), None, {})
+    return function, case, np.linspace(-0.7, 0.7, 57)
 
 
-def take_axes(block: Block, noise: str, steps: np.ndarray, rate: float, power: int, *, joint: bool) -> float:
+def take_axes(function: Function, noise: str, steps: np.ndarray, rate: float, power: int, *, joint: bool) -> float:
     """The least in plain doubles over a grid of places: axis after axis, or of all columns at the same time."""
-    made, values, prices = as_noise(noise), np.array(block.scores, dtype=float), np.zeros(1)
-    for axis in block.axes:
+    made, values, prices = as_noise(noise), np.array(function.scores, dtype=float), np.zeros(1)
+    for axis in function.axes:
         away = np.asarray(made.cdf((np.array(axis.edges) - axis.x - steps[:, None]) / made.magnitude))
         masses = np.diff(np.hstack([np.zeros((steps.size, 1)), away, np.ones((steps.size, 1))]))
         cells = values.reshape(-1, masses.shape[1], values.shape[-1] // masses.shape[1]) if joint else None
@@ -173,15 +172,15 @@ def test_bounds_are_below_every_move_and_as_good_as_axes_after_each_other(noise:
     """Against plain sums over boxes at moves of a fine grid, with prices and without."""
     for seed in range(6):
         rng = np.random.default_rng(seed)
-        block, case, steps = make_case(rng, noise, int(rng.integers(2, 4)))
+        function, case, steps = make_case(rng, noise, int(rng.integers(2, 4)))
         for rate, power in ((0.0, 1), (2.0, 1), (5.0, 2)):
             with use_bits(BITS):
                 price = (rate, power) if rate else None
-                bound = float(case.find_least(lambda x, move: (move.low, move.high), price, 1e-6))
-            assert bound <= take_axes(block, noise, steps, rate, power, joint=True) + 1e-9
+                bound = float(case.bound_least(lambda x, move: (move.low, move.high), price, 1e-6))
+            assert bound <= take_axes(function, noise, steps, rate, power, joint=True) + 1e-9
             fine = np.linspace(-0.7, 0.7, 1401)
-            assert bound >= take_axes(block, noise, fine, rate, power, joint=False) - 0.02
-            assert bound <= take_axes(block, noise, fine, rate, power, joint=False) + 1e-9
+            assert bound >= take_axes(function, noise, fine, rate, power, joint=False) - 0.02
+            assert bound <= take_axes(function, noise, fine, rate, power, joint=False) + 1e-9
 
 
 def test_what_is_too_large_is_refused_by_name() -> None:

@@ -11,7 +11,7 @@ import pytest
 from derand import Gaussian, Laplace, Noise, Uniform
 from derand.auditing._balls import as_ball_noise, use_bits
 from derand.auditing._curves import BITS, Curve, Price
-from derand.auditing._oriented import Function
+from derand.auditing._oriented import Axis
 
 
 @pytest.mark.parametrize("noise", [Gaussian(0.4), Uniform(0.6), Laplace(0.3)])
@@ -29,10 +29,9 @@ def test_lowest_values_against_a_dense_search(noise: Noise, power: int) -> None:
         values = scores[0] + noise.cdf((places[:, None] - edges) / noise.magnitude) @ np.diff(scores)
         if price is not None:
             values = values + price.rate * np.abs((places - x) / 2) ** power
-        function = Function(0, x, tuple(edges.tolist()), tuple(scores.tolist()), None)
         with use_bits(BITS):
-            curve = Curve(function, as_ball_noise(noise))
-            found = curve.find_lowest(x, low, high, price, 1e-6)
+            curve = Curve(Axis(0, x, tuple(edges.tolist())), tuple(scores.tolist()), as_ball_noise(noise))
+            found = curve.bound_lowest(x, low, high, price, 1e-6)
         assert found.bound <= values.min() + 1e-9
         if scores.max() > scores.min():
             assert found.bound >= values.min() - 0.02  # what the search leaves out between its places
@@ -40,8 +39,7 @@ def test_lowest_values_against_a_dense_search(noise: Noise, power: int) -> None:
 
 def test_a_cap_cuts_off_above() -> None:
     """Scores above the cap count as the cap."""
-    function = Function(0, 0.0, (0.0,), (-5, 100), None)
     with use_bits(BITS):
-        curve = Curve(function, as_ball_noise(Gaussian(1.0)), cap=10)
+        curve = Curve(Axis(0, 0.0, (0.0,)), (-5, 100), as_ball_noise(Gaussian(1.0)), cap=10)
         assert float(curve.value(50.0)) == 5.0
         assert curve.range == 10

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from derand import AdditiveEnsemble, StepFunction
-from derand.auditing._oriented import coarsen, find_mean_error, find_tie_band, find_worst_fall
+from derand.auditing._oriented import SumFacts, bound_decrease
 from derand.certificates.bounds.packing import pose_problem
 from derand.certificates.rules.mean import mean_error
 from tests.auditing.drawing import draw_ensemble
@@ -28,10 +28,10 @@ def test_bands_and_grids_are_those_of_the_program(at: int) -> None:
     model = list_models()[at]
     (contrast,) = model.contrasts()
     problem = pose_problem(model)
-    grid, moved = coarsen(contrast)
-    assert moved == problem.distribution.error
-    assert find_tie_band(contrast, grid) == pytest.approx(problem.distribution.tie_band(), rel=1e-12)
-    assert find_mean_error(contrast) == pytest.approx(mean_error(problem.terms) * problem.terms.step, rel=1e-6)
+    facts = SumFacts(contrast)
+    assert facts.coarse_grid[1] == problem.distribution.error
+    assert facts.band == pytest.approx(problem.distribution.tie_band(), rel=1e-12)
+    assert facts.mean_error == pytest.approx(mean_error(problem.terms) * problem.terms.step, rel=1e-6)
 
 
 def test_the_worst_change_of_categories_by_enumeration() -> None:
@@ -42,6 +42,6 @@ def test_the_worst_change_of_categories_by_enumeration() -> None:
         budget = int(rng.integers(0, 4))
         every = itertools.product(*([0, *falls] for falls in options))
         expected = max(sum(choice) for choice in every if sum(fall != 0 for fall in choice) <= budget)
-        assert find_worst_fall(options, budget) == expected
+        assert bound_decrease(options, budget) == expected
         padded = [*options, *([[0]] * 20)]  # too many to be tried out
-        assert find_worst_fall(padded, budget) == expected
+        assert bound_decrease(padded, budget) == expected

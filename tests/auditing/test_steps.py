@@ -16,7 +16,7 @@ def is_safe(by_function: list[list[Drop]], margin: int, norm: float, radius: flo
     """No choice of at most one drop per function within the radius adds up to the margin."""
     for choice in itertools.product(*([None, *drops] for drops in by_function)):
         drops = [drop for drop in choice if drop is not None]
-        if sum(drop.fall for drop in drops) < margin:
+        if sum(drop.decrease for drop in drops) < margin:
             continue
         if norm == 0:
             inside = len(drops) <= radius

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from derand import AdditiveEnsemble, Gaussian, StepFunction, WeightedVote, certify
-from derand.auditing._oriented import coarsen
+from derand.auditing._oriented import SumFacts
 from derand.certificates.bounds.packing import choose_support, pack_terms, pose_problem
 from derand.kernels import load_backend
 from derand.kernels.tails import numba_backend
@@ -126,4 +126,4 @@ def test_sums_that_are_too_fine_for_a_law_get_levels_by_their_terms(n_terms: int
     assert 0.99 * levels < problem.distribution.largest <= levels + n_terms
     assert 0.3 * n_terms < problem.distribution.error / problem.distribution.step <= 0.5 * n_terms
     (contrast,) = AdditiveEnsemble(terms, 0, n_terms).contrasts()
-    assert coarsen(contrast)[1] == problem.distribution.error
+    assert SumFacts(contrast).coarse_grid[1] == problem.distribution.error

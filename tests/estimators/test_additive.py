@@ -41,7 +41,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "no cuts": ({"n_cuts": 0}, "`n_cuts` must be a whole number, 1 or larger, got 0"),
     "half a cut": ({"n_cuts": 1.5}, "`n_cuts` must be a whole number"),
     "a word for cuts": ({"n_cuts": "many"}, "`n_cuts` must be 'auto' or a number, got 'many'"),
-    "no penalty": ({"regularization": 0}, "`regularization` must be a finite number"),
+    "no penalty": ({"regularization": 0}, "`regularization` must be positive and finite"),
     "a word for a penalty": ({"regularization": "much"}, "`regularization` must be 'cv' or a number, got 'much'"),
     "a threat beside a norm": ({"threat": Threat(), "norm": 1}, "Give `norm` or `threat`, got both"),
     "a threat beside l0": ({"threat": Threat(), "l0": 1}, "Give `l0` or `threat`, got both"),

@@ -26,7 +26,7 @@ from derand import (
     from_model,
     measure_answers,
 )
-from derand.estimators._reading import read_labels, warn_of_lone_labels
+from derand.estimators._inputs import read_labels, warn_of_lone_labels
 
 RNG = np.random.default_rng(0)
 N = 60

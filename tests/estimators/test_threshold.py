@@ -34,7 +34,7 @@ from derand import (
     load,
     save,
 )
-from derand.estimators._cutting import find_threshold
+from derand.estimators._threshold import find_threshold
 from derand.model import AdditiveEnsemble, StepFunction, move_threshold
 
 KINDS: dict[str, dict[str, Any]] = {

@@ -176,7 +176,7 @@ def draw_labels(random: Random, n_rows: int) -> np.ndarray:
 _LIKELY: dict[str, tuple[str, ...]] = {
     "target": ("y",),
     "model": ("stumps", "additive", "tree-boost", "ada-boost"),
-    "noise": ("gaussian:0.25", "uniform:1", "laplace:0.5", "none", "auto"),
+    "noise": ("gaussian:0.25", "uniform:1", "laplace:0.5", "none"),
     "rule": ("vote", "mean"),
     "proof": ("best", "paper"),
     "norm": ("1", "2", "inf", "0", "none"),

@@ -235,6 +235,6 @@ def choose_rows(n_rows: int, wanted: int | None, random_state: int) -> IntArray:
 def _audit_row(read: Callable[[int], RowClaims], at: int) -> _Found:
     start = time.perf_counter()
     claims = read(at)
-    failed = claims.find_failed()
-    radius = claims.find_radius() if failed in _OF_CHANGES else claims.radius
+    failed = claims.name_unproven()
+    radius = claims.search_radius() if failed in _OF_CHANGES else claims.radius
     return _Found(failed, claims.radius, radius, time.perf_counter() - start)

@@ -27,11 +27,14 @@ Ball = Any
 """A real number that lies within an interval: `flint.arb`, which has no type stubs."""
 
 _lock = RLock()
+_flint: Any = None
 
 
 def require_flint() -> Any:
-    """The library of ball arithmetic, or one line that says how to get it."""
-    return import_extra("flint", "audit", "An audit")
+    """The library of ball arithmetic, imported once, or one line that says how to get it."""
+    global _flint  # noqa: PLW0603
+    _flint = _flint or import_extra("flint", "audit", "An audit")
+    return _flint
 
 
 @contextmanager
@@ -49,7 +52,7 @@ def use_bits(bits: int) -> Iterator[Any]:
 
 def as_ball(value: Fraction | float) -> Ball:
     """A number as a ball; doubles are exact."""
-    arb = require_flint().arb
+    arb = (_flint or require_flint()).arb
     if isinstance(value, Fraction):
         return arb(value.numerator) / arb(value.denominator)
     return arb(value)
@@ -74,19 +77,13 @@ def float_below(ball: Ball) -> float:
     """A double that the lower end of a ball is not below."""
     lower = ball.lower()
     value = float(lower)
-    arb = require_flint().arb
-    while not arb(value) <= lower:
+    while not _flint.arb(value) <= lower:
         value = math.nextafter(value, -math.inf)
     return value
 
 
 class BallNoise(ABC):
-    """A noise as an audit knows it.
-
-    Parameters
-    ----------
-    noise : Noise
-    """
+    """A noise as an audit knows it."""
 
     tail: ClassVar[float]
     """No more than this share of the noise lies farther out than `reach` magnitudes to one side."""
@@ -97,7 +94,7 @@ class BallNoise(ABC):
     """Where a smoothed step bends, and nowhere else, in magnitudes from the edge; without any it bends everywhere."""
 
     def __init__(self, noise: Noise) -> None:
-        self.magnitude = Fraction(noise.magnitude)
+        self.noise, self.magnitude = noise, Fraction(noise.magnitude)
         self.norm = noise.norm
         require_numbered(noise.units, "`units` of the noise")
         self._units = noise.units
@@ -151,7 +148,7 @@ class BallNoise(ABC):
             masses[at] = by_width.upper().min(masses[at].upper())
         return masses
 
-    def find_radius(self, mass: Ball, band: Ball) -> float:
+    def solve_radius(self, mass: Ball, band: Ball) -> float:
         """The largest radius, to 12 digits or so, that a failing mass proves; 0 where none."""
         if not self.proves(mass, as_ball(0.0), band):
             return 0.0
@@ -174,14 +171,14 @@ class BallGaussian(BallNoise):
 
     def share_below(self, distance: Ball) -> Ball:
         """Share below a distance."""
-        bits = require_flint().ctx.prec
+        bits = _flint.ctx.prec
         if bits not in self._roots:
             self._roots[bits] = -as_ball(0.5).sqrt()
         return (distance * self._roots[bits]).erfc() / 2
 
     def density_at(self, distance: Ball) -> Ball:
         """exp(-z^2 / 2) / sqrt(2 pi)."""
-        return (-distance * distance / 2).exp() / (2 * require_flint().arb.pi()).sqrt()
+        return (-distance * distance / 2).exp() / (2 * _flint.arb.pi()).sqrt()
 
     def bend_at(self, distances: FloatArray) -> FloatArray:
         """The slope of the density, which is largest at 1: there it is 1 / sqrt(2 pi e)."""

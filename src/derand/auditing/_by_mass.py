@@ -1,4 +1,4 @@
-"""The vote by its failing mass: what the share of noisy copies on the other side proves (docs/theory.md, section 1).
+"""The vote by its failing mass: what the share of noisy copies with another label proves (docs/theory.md, section 1).
 
 Owns the masses of a row for all that may go missing, what they prove in the threat's norm and units, and how many bits
 that takes. Must not know worst cases.
@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 from derand.auditing._balls import Ball, as_ball, use_bits
-from derand.auditing._blocks import Block, merge_boxes, multiply_sides
 from derand.auditing._claim import Claim, Move
 from derand.auditing._masses import bound_mass, enumerate_mass
-from derand.auditing._oriented import Function, Side, round_to
+from derand.auditing._oriented import Axis, Condition, Function, round_to
 
 _BITS = (64, 128, 256)
 _MOST_SETS = 1000
@@ -25,12 +25,7 @@ _MOST_COMBINATIONS = 4096
 
 
 class MassProof:
-    """What the failing mass of a row proves.
-
-    Parameters
-    ----------
-    claim : Claim
-    """
+    """What the failing mass of a row proves."""
 
     def __init__(self, claim: Claim) -> None:
         self._claim = claim
@@ -44,55 +39,57 @@ class MassProof:
 
         return self._try_bits(lambda bits: self._bound(label, True, bits), is_at_most)
 
-    def find_failure(self, label: int) -> float:
+    def bound_failure(self, label: int) -> float:
         """An upper bound of the failing mass, some 1e-16 above it."""
         with use_bits(_BITS[1] + 64):
             return float(self._bound(label, True, _BITS[1]))
 
     def holds(self, label: int, radius: float) -> bool:
         """Whether it proves the radius, in the threat's norm and units."""
-        side = self._claim.read_side(label)
-        if all(self._can_never_fail(one) for one in self._vary(side)):
+        condition = self._claim.read_condition(label)
+        if all(self._can_never_fail(one) for one in self._vary(condition)):
             return True
-        return self._try_bits(lambda bits: self._bound(label, True, bits), self._prove_radius(side, radius))
+        return self._try_bits(lambda bits: self._bound(label, True, bits), self._prove_radius(condition, radius))
 
-    def holds_each(self, label: int, radius: float, holds_otherwise: Callable[[Side], bool]) -> bool:
-        """Whether every change of numbers that go missing or appear leaves a side that is proven, in whichever way."""
-        for side in self._vary(self._claim.read_side(label)):
-            one = replace(side, gaps=())
+    def holds_each(self, label: int, radius: float, holds_otherwise: Callable[[Condition], bool]) -> bool:
+        """Whether every change of numbers that go missing or appear leaves what is proven, in whichever way."""
+        for condition in self._vary(self._claim.read_condition(label)):
+            one = replace(condition, missable=())
             if self._can_never_fail(one) or holds_otherwise(one):
                 continue
-            bound = partial(self._bound_sides, [one], self._claim.grid_error)
+            bound = partial(self._bound_all, [one], self._grid_error)
             if not self._try_bits(bound, self._prove_radius(one, radius)):
                 return False
         return True
 
-    def _prove_radius(self, side: Side, radius: float) -> Callable[[Ball], bool]:
-        """Whether a failing mass of the side proves a radius."""
-        noise, band = self._claim.ball_noise, self._claim.band
+    def _prove_radius(self, condition: Condition, radius: float) -> Callable[[Ball], bool]:
+        """Whether a failing mass proves a radius."""
+        noise, band = self._claim.ball_noise, self._claim.facts.band
 
         def proves(mass: Ball) -> bool:
-            distance = self._carry_over(side, radius)
+            distance = self._carry_over(condition, radius)
             return distance is not None and noise.proves(mass, distance, as_ball(band))
 
         return proves
 
-    def _can_never_fail(self, side: Side) -> bool:
-        """Whether the sum is above the cut in whatever cells noise puts the numbers. A mass of 0 does not say so: under
-        bounded noise a change can bring cells into reach."""
-        return self._find_least(side) > side.cut + self._claim.grid_error
+    def _can_never_fail(self, condition: Condition) -> bool:
+        """Whether the sum is above the threshold in whatever cells noise puts the numbers. A mass of 0 does not say so:
+        under bounded noise a change can make more cells possible."""
+        least = sum(min(self._round(one, condition.is_one)) for one in condition.functions)
+        return least > condition.threshold + self._grid_error
 
-    def _find_least(self, side: Side) -> int:
-        every: list[Function | Block] = [*side.functions, *side.blocks]
-        return sum(min(self._round(one, side.is_one)) for one in every)
+    @property
+    def _grid_error(self) -> int:
+        """How far the grid of the distribution moves a sum at most."""
+        return self._claim.facts.coarse_grid[1]
 
-    def _round(self, function: Function | Block, is_one: bool) -> list[int]:
-        """Scores as the program rounds them for a law on a coarser grid, before it turns them for class 0."""
-        grid = self._claim.grid
+    def _round(self, function: Function, is_one: bool) -> list[int]:
+        """Scores as the program rounds them for a distribution on a coarser grid, before it turns them for class 0."""
+        grid, _ = self._claim.facts.coarse_grid
         if grid == 1:
             return list(function.scores)
-        turn = 1 if is_one else -1
-        return [turn * grid * round_to(turn * score, grid) for score in function.scores]
+        sign = 1 if is_one else -1
+        return [sign * grid * round_to(sign * score, grid) for score in function.scores]
 
     def is_label(self, label: int) -> bool:
         """Whether the row's own label is this, or too near a tie for the program to tell; an exact tie is class 0."""
@@ -100,7 +97,7 @@ class MassProof:
         with use_bits(_BITS[1]):
             if label:
                 return bool(mass.upper() < 0.5)
-            return not mass.upper() < 0.5 - 2 * as_ball(self._claim.band)
+            return not mass.upper() < 0.5 - 2 * as_ball(self._claim.facts.band)
 
     def _try_bits(self, bound: Callable[[int], Ball], proves: Callable[[Ball], bool]) -> bool:
         """Whether a failing mass proves something, with ever more bits while these make a difference."""
@@ -120,61 +117,52 @@ class MassProof:
         """An upper bound of the failing mass; with changes the worst of all that may go missing or appear."""
         key = (label, changes, bits)
         if key not in self._known:
-            side = self._claim.read_side(label, changes=changes)
-            sides = self._vary(side) if changes else [side]
-            self._known[key] = self._bound_sides(sides, self._claim.grid_error if changes else 0, bits)
+            condition = self._claim.read_condition(label, changes=changes)
+            varied = self._vary(condition) if changes else [condition]
+            self._known[key] = self._bound_all(varied, self._grid_error if changes else 0, bits)
         return self._known[key]
 
-    def _bound_sides(self, sides: Sequence[Side], moved: int, bits: int) -> Ball:
-        """The largest of upper bounds of the failing masses of some sides."""
+    def _bound_all(self, conditions: Sequence[Condition], moved: int, bits: int) -> Ball:
+        """The largest of upper bounds of the failing masses of some conditions."""
         with use_bits(bits + 64):
             worst = as_ball(0.0)
-            for one in sides:
-                worst = worst.max(self._bound_side(one, moved, bits).upper())
+            for one in conditions:
+                worst = worst.max(self._bound_one(one, moved, bits).upper())
         return worst
 
-    def _bound_side(self, side: Side, moved: int, bits: int) -> Ball:
+    def _bound_one(self, condition: Condition, moved: int, bits: int) -> Ball:
         terms = []
-        for one in side.functions:
-            terms.append(
-                (self._round(one, side.is_one), self._claim.ball_noise.bound_cells(one.x, one.edges, one.feature))
-            )
-        for block in side.blocks:
-            axes = zip(block.xs, block.edges, block.features, strict=True)
-            masses = multiply_sides([self._claim.ball_noise.bound_cells(*axis) for axis in axes])
-            terms.append(merge_boxes(self._round(block, side.is_one), masses))
+        for one in condition.functions:
+            sides = [self._claim.ball_noise.bound_cells(axis.x, axis.edges, axis.feature) for axis in one.axes]
+            scores = self._round(one, condition.is_one)
+            terms.append(_merge_boxes(scores, sides) if one.is_grid else (scores, sides[0]))
         few = math.prod(len(scores) for scores, _ in terms) <= _MOST_COMBINATIONS
         if few and bits == _BITS[-1]:  # no tilt suits cells that differ by hundreds of digits
-            return enumerate_mass(terms, side.cut + moved)
-        return bound_mass(terms, side.cut + moved, bits)
+            return enumerate_mass(terms, condition.threshold + moved)
+        return bound_mass(terms, condition.threshold + moved, bits)
 
-    def _vary(self, side: Side) -> list[Side]:
-        """The side after every change of numbers that may go missing or appear, or one that is worse than all."""
-        budget = min(self._claim.threat.missing, len(side.gaps))
-        n_sets = sum(math.comb(len(side.gaps), size) for size in range(1, budget + 1))
-        if n_sets > _MOST_SETS:
-            falls = sorted((_find_largest_fall(one) for one in side.gaps), reverse=True)
-            return [Side(side.functions, (), side.cut + sum(falls[:budget]), side.is_one, side.blocks)]
-        sets = itertools.chain.from_iterable(itertools.combinations(side.gaps, size) for size in range(budget + 1))
-        return [side.vary(chosen) for chosen in sets]
+    def _vary(self, condition: Condition) -> list[Condition]:
+        """The condition after every change of numbers that may go missing or appear, or one that is worse than all."""
+        missable = condition.missable
+        budget = min(self._claim.threat.missing, len(missable))
+        if sum(math.comb(len(missable), size) for size in range(1, budget + 1)) > _MOST_SETS:
+            decreases = sorted((_bound_decrease(one) for one in missable), reverse=True)
+            return [replace(condition, missable=(), threshold=condition.threshold + sum(decreases[:budget]))]
+        sets = itertools.chain.from_iterable(itertools.combinations(missable, size) for size in range(budget + 1))
+        return [condition.change_missing(chosen) for chosen in sets]
 
-    def _carry_over(self, side: Side, radius: float) -> Ball | None:
+    def _carry_over(self, condition: Condition, radius: float) -> Ball | None:
         """The distance, in the noise's norm and units, that changes within the threat do not exceed; None for none."""
-        noise, threat = self._claim.ball_noise, self._claim.threat
-        # what is constant on the grid of the law does not move it: its error is in the threshold
-        functions = [one for one in side.functions if len(set(self._round(one, side.is_one))) > 1]
-        for block in side.blocks:
-            if len(set(self._round(block, side.is_one))) > 1:
-                functions += [
-                    Function(*one, (0, 1), None) for one in zip(block.features, block.xs, block.edges, strict=True)
-                ]
-        moves = self._claim.list_moves(functions)
-        free = [(one, move) for one, move in zip(functions, moves, strict=True) if not move.low == one.x == move.high]
+        noise, norm = self._claim.ball_noise, self._claim.threat.norm
+        # what is constant on the grid of the distribution does not move it: its error is in the threshold
+        moving = [one for one in condition.functions if len(set(self._round(one, condition.is_one))) > 1]
+        axes = [axis for one in moving for axis in one.axes]
+        moves = self._claim.list_moves(axes)
+        free = [(one, move) for one, move in zip(axes, moves, strict=True) if not move.low == one.x == move.high]
         if not free:
             return as_ball(0.0)
-        norm = threat.norm
         if norm is None:
-            return self._find_corner(free)
+            return self._measure_corner(free)
         if norm == 0 or math.isinf(radius):
             return None
         ratios = [as_ball(move.unit / noise.unit_of(one.feature)) for one, move in free]
@@ -188,7 +176,7 @@ class MassProof:
             stretch = total ** as_ball(power)
         return as_ball(radius) * stretch
 
-    def _find_corner(self, free: Sequence[tuple[Function, Move]]) -> Ball | None:
+    def _measure_corner(self, free: Sequence[tuple[Axis, Move]]) -> Ball | None:
         """How far away the farthest corner of all limits is."""
         noise, total = self._claim.ball_noise, as_ball(0.0)
         for one, move in free:
@@ -200,7 +188,18 @@ class MassProof:
         return total if noise.norm == 1 else total.sqrt()
 
 
-def _find_largest_fall(one: Function) -> int:
+def _merge_boxes(scores: Sequence[int], sides: Sequence[Sequence[Any]]) -> tuple[list[int], list[Any]]:
+    """Boxes of equal score as one cell each; the mass of a box is the product of those of its sides."""
+    merged: dict[int, Any] = {}
+    for score, masses in zip(scores, itertools.product(*sides), strict=True):
+        mass = masses[0]
+        for one in masses[1:]:
+            mass = mass * one
+        merged[score] = merged[score] + mass if score in merged else mass
+    return list(merged), list(merged.values())
+
+
+def _bound_decrease(one: Function) -> int:
     """What a number that goes missing, or appears, can take off in whatever cell noise has put it."""
     assert one.missing is not None
-    return max(one.missing - min(one.scores) if one.is_gap else max(one.scores) - one.missing, 0)
+    return max(one.missing - min(one.scores) if one.is_missing else max(one.scores) - one.missing, 0)

@@ -20,7 +20,7 @@ import numpy as np
 from derand._core.arrays import FloatArray
 from derand.auditing._balls import Ball, BallNoise, as_ball, float_below, to_double
 from derand.auditing._claim import Move
-from derand.auditing._oriented import Function
+from derand.auditing._oriented import Axis
 
 BITS = 80
 """Of the balls: more than the doubles have to which bounds are rounded in the end."""
@@ -64,33 +64,26 @@ class Price:
 class Curve:
     """The expected score of a function of one number under noise, as the number moves.
 
-    What it is anywhere is kept: all rows of a table ask for it, and intervals are cut at the same places.
-
-    Parameters
-    ----------
-    function : Function
-        Whatever its number is.
-    noise : BallNoise
-    cap : int or None
-        Scores are cut off so far above the least one.
-    shares : dict or None
-        Shares of the noise below edges, by place and edge, that other curves with these edges have asked for.
+    What it is anywhere is kept: all rows of a table ask for it, and intervals are cut at the same places. Scores are
+    cut off `cap` above the least one. `shares` are those of the noise below edges, by place and edge, that other curves
+    with these edges have asked for.
     """
 
     def __init__(
         self,
-        function: Function,
+        axis: Axis,
+        scores: tuple[int, ...],
         noise: BallNoise,
         cap: int | None = None,
         shares: dict[tuple[float, int], Ball] | None = None,
     ) -> None:
-        lowest = min(function.scores)
-        scores = function.scores if cap is None else tuple(min(score, lowest + cap) for score in function.scores)
-        self.edges, self.scores, self._noise = function.edges, scores, noise
-        self._jumps = [after - before for before, after in itertools.pairwise(scores)]
+        lowest = min(scores)
+        self.edges, self._noise = axis.edges, noise
+        self.scores = scores if cap is None else tuple(min(score, lowest + cap) for score in scores)
+        self._jumps = [after - before for before, after in itertools.pairwise(self.scores)]
         self.variation = float(sum(map(abs, self._jumps)))
-        self.range = max(scores) - lowest
-        self._exact = noise.scale_of(function.feature)
+        self.range = max(self.scores) - lowest
+        self._exact = noise.scale_of(axis.feature)
         self._inverse, self.scale = as_ball(1 / self._exact), float(self._exact)
         self._places = [as_ball(edge) for edge in self.edges]
         self._cuts, self._heights = np.array(self.edges), np.abs(np.array(self._jumps, dtype=np.float64))
@@ -108,11 +101,11 @@ class Curve:
             own, total = as_ball(z), as_ball(float(self.scores[first]))
             for at in range(first, last):
                 if self._jumps[at]:
-                    total += self._jumps[at] * self._find_share(z, own, at)
+                    total += self._jumps[at] * self._compute_share(z, own, at)
             self._known[z] = total + self._beyond
         return self._known[z]
 
-    def _find_share(self, z: float, own: Ball, at: int) -> Ball:
+    def _compute_share(self, z: float, own: Ball, at: int) -> Ball:
         """The share of noise around z that is above an edge."""
         if self._shares is not None and (z, at) in self._shares:
             return self._shares[z, at]
@@ -137,19 +130,22 @@ class Curve:
         exact = [Fraction(edge) + Fraction(kink) * self._exact for kink in self._noise.kinks for edge in self.edges]
         return [end for z in map(to_double, exact) for end in (z - 4 * math.ulp(z), z + 4 * math.ulp(z))]
 
-    def find_lowest(self, x: float, low: float, high: float, price: Price | None, tolerance: float) -> Lowest:
-        """The least value, with the price of moving there, between two places, infinite ones included.
+    def search(
+        self, x: float, move: Move, window: tuple[float, float], price: tuple[float, int] | None, tolerance: float
+    ) -> Lowest:
+        """The least value in a window of what a number at x may become, with a price of some rate and power."""
+        priced = None if price is None else Price(*price, x, move.unit)
+        if move.positions is None:
+            return self.bound_lowest(x, *window, priced, tolerance)
+        inside = (z for z in move.positions if window[0] <= z <= window[1])
+        return Lowest(*min((self._bound(z, priced), z) for z in inside))
 
-        Parameters
-        ----------
-        x : float
-            The row's own place, between them.
-        low, high : float
-        price : Price or None
-        tolerance : float
-            By how much the bound may be below.
+    def bound_lowest(self, x: float, low: float, high: float, price: Price | None, tolerance: float) -> Lowest:
+        """The least value, with the price of moving there, between two places around x, infinite ones included.
+
+        The bound may be below by the tolerance.
         """
-        first, last = self._find_core(x, low, high, price)
+        first, last = self._bound_core(x, low, high, price)
         places = self._list_places(first, last, x)
         values = [self._bound(z, price) for z in places]
         best, at = min(zip(values, places, strict=True))
@@ -175,15 +171,10 @@ class Curve:
         floor -= 4 * self._noise.tail * self.variation
         return Lowest(max(floor, float(min(self.scores))), at)  # no mean is below the least score
 
-    def find_lowest_of(self, places: Sequence[float], price: Price | None) -> Lowest:
-        """The least value, with the price of moving there, of some places."""
-        bound, place = min((self._bound(z, price), z) for z in places)
-        return Lowest(bound, place)
-
     def _bound(self, z: float, price: Price | None) -> float:
         return float_below(self.value(z) if price is None else self.value(z) + price.at(z))
 
-    def _find_core(self, x: float, low: float, high: float, price: Price | None) -> tuple[float, float]:
+    def _bound_core(self, x: float, low: float, high: float, price: Price | None) -> tuple[float, float]:
         """Outside of these ends nothing is less than at them or at the row's own place, up to the noise's tail.
 
         Beyond all edges, where the noise hardly reaches any, the function is constant, and a price only grows with the
@@ -224,8 +215,8 @@ class Curve:
 
 def list_near(x: float, edges: Sequence[float], scale: float, move: Move) -> FloatArray:
     """Places that are worth a look in doubles: around a row's own, and beside some edges."""
-    if move.places is not None:
-        return np.array(move.places)
+    if move.positions is not None:
+        return np.array(move.positions)
     some = np.array(edges)[:: max(1, len(edges) // 48)]
     near = (some[:, None] + scale * _BESIDE).ravel()
     return np.asarray(np.clip(np.concatenate([x + scale * _AROUND, near]), move.low, move.high))
@@ -236,7 +227,7 @@ def spread_place(x: float, z: float, move: Move) -> FloatArray:
 
     With a price per squared distance the least place of a chord moves as one over the price.
     """
-    if move.places is not None:
+    if move.positions is not None:
         return np.array([z])
     return np.asarray(np.clip(np.append(x + (z - x) * _NEARER, z), move.low, move.high))
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from derand._core.arrays import FloatArray
 from derand.auditing._balls import Ball, as_ball, as_ball_noise, use_bits
-from derand.auditing._oriented import find_worst_fall, read_table
+from derand.auditing._oriented import bound_decrease, read_table
 from derand.auditing._predictions import PairwiseProof
 from derand.auditing._threat import AllowedChanges
 from derand.model import AdditiveEnsemble, Model
@@ -151,15 +151,15 @@ class _LinearSum:
             product = slope * Fraction(number)
         self.total, self.size = self.total + product, self.size + abs(product)
 
-    def find_deviation(self, rounding: Fraction) -> Fraction:
+    def bound_deviation(self, rounding: Fraction) -> Fraction:
         """How far the model that is meant, or what is computed of it, may be off in the row itself."""
         shares = ((at, error + rounding * abs(slope)) for at, slope, error in self.slopes)
         return self.error + sum((share * abs(Fraction(float(self.row[at]))) for at, share in shares), Fraction(0))
 
-    def find_category_fall(self, side: int) -> int:
+    def bound_categories(self, side: int) -> int:
         """What changed categories take off at most."""
         options = [falls if side else [-fall for fall in falls] for _, falls in self._options]
-        return find_worst_fall(options, self.threat.l0)
+        return bound_decrease(options, self.threat.l0)
 
     def list_movers(self, side: int, rounding: Fraction) -> list[Mover]:
         """The columns, as they can be moved to the worse side of a class."""
@@ -178,7 +178,7 @@ class _LinearSum:
     def holds(self, side: int, radius: float, level: Fraction, rounding: Fraction, *, strictly: bool) -> bool:
         """Whether the sum is proven to stay on the side of a level within a radius; 0 moves no number."""
         away = self.total - level if side else level - self.total
-        margin = away - self.find_deviation(rounding) - rounding * self.size - self.find_category_fall(side)
+        margin = away - self.bound_deviation(rounding) - rounding * self.size - self.bound_categories(side)
         movers = self.list_movers(side, rounding) if radius > 0 else []
         return clears(margin, movers, self.threat.norm, radius, strictly=strictly)
 
@@ -253,7 +253,7 @@ class _LinearProof:
         assert self._noise is not None  # only votes claim such a mass
         own = self._sum
         away = own.total - self._level if label else self._level - own.total
-        margin = away - own.find_deviation(Fraction(0)) - own.find_category_fall(label)
+        margin = away - own.bound_deviation(Fraction(0)) - own.bound_categories(label)
         if margin <= 0:
             return bool(failure >= 1)
         ball = as_ball_noise(self._noise)

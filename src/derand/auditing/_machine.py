@@ -93,7 +93,7 @@ def _check_radii(noise: Noise) -> MachineCheck:
     worst, is_safe = 0.0, True
     with use_bits(_BITS):
         for mass, radius in zip(_MASSES, noise.radius(np.array(_MASSES)).tolist(), strict=True):
-            true = balls.find_radius(as_ball(mass), as_ball(0.0))
+            true = balls.solve_radius(as_ball(mass), as_ball(0.0))
             is_safe = is_safe and (radius == 0 or balls.proves(as_ball(mass), as_ball(radius), as_ball(0.0)))
             worst = max(worst, (true - radius) / (1e-11 * (true + 1)))
     return _tell(f"radii of masses under {noise.name} noise", is_safe, worst)

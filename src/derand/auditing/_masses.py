@@ -26,19 +26,10 @@ _Law = NDArray[np.uint8]
 
 
 def bound_mass(terms: Sequence[tuple[Sequence[int], Sequence[Ball | Fraction]]], cut: int, bits: int) -> Ball:
-    """An upper bound of the probability that independent terms add up to `cut` or less.
+    """A ball whose upper end bounds the probability that independent terms add up to `cut` or less.
 
-    Parameters
-    ----------
-    terms : sequence of (scores, masses)
-        Whole scores of the cells of each term, and the mass of each cell: balls, or fractions, which are not tilted.
-    cut : int
-    bits : int
-        Of which 2**-bits is the last digit; a multiple of 8.
-
-    Returns
-    -------
-    ball, whose upper end bounds the mass
+    A term is the whole scores of its cells and their masses: balls, or fractions, which are not tilted. The last digit
+    is 2**-bits, a multiple of 8.
 
     Examples
     --------
@@ -62,7 +53,7 @@ def bound_mass(terms: Sequence[tuple[Sequence[int], Sequence[Ball | Fraction]]],
     tilt = 0.0 if is_rational else _choose_tilt(reduced, cut)
     laws, scale = _tilt_terms(reduced, tilt, cut, bits)
     first, second = _multiply_halves(laws, bits, cut)
-    cut = _find_largest(first, second, cut)
+    cut = _limit_sum(first, second, cut)
     if cut < 0:
         return as_ball(0.0)
     total = _add_pairs(_read(first), _read(second), tilt, cut, bits)
@@ -102,19 +93,19 @@ def _choose_tilt(terms: Sequence[tuple[Sequence[int], Sequence[Ball]]], cut: int
     logs = np.array([_take_log(mass) for _, masses in terms for mass in masses])
     counts = np.diff([*starts, scores.size])
 
-    def find_mean(tilt: float) -> float:
+    def compute_mean(tilt: float) -> float:
         tilted = logs - tilt * scores
         weights = np.exp(tilted - np.repeat(np.maximum.reduceat(tilted, starts), counts))
         return float((np.add.reduceat(weights * scores, starts) / np.add.reduceat(weights, starts)).sum())
 
-    if find_mean(0.0) <= cut:
+    if compute_mean(0.0) <= cut:
         return 0.0
     low, high = 0.0, 1.0 / max(float(scores.max()), 1.0)
-    while find_mean(high) > cut and high < 1e6:
+    while compute_mean(high) > cut and high < 1e6:
         low, high = high, 2 * high
     for _ in range(60):
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if find_mean(middle) > cut else (low, middle)
+        low, high = (middle, high) if compute_mean(middle) > cut else (low, middle)
     return high
 
 
@@ -209,7 +200,7 @@ def _add_up(law: _Law) -> int:
     return sum(int(digits) << 8 * place for place, digits in enumerate(law.sum(axis=0, dtype=np.int64)))
 
 
-def _find_largest(first: _Law, second: _Law, cut: int) -> int:
+def _limit_sum(first: _Law, second: _Law, cut: int) -> int:
     """The largest sum up to the cut that has any mass: weights are counted from there, so that none is faint."""
     left, right = (np.flatnonzero(law.any(axis=1)) for law in (first, second))
     if not right.size:

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray
 from derand.auditing._linear import LinearNumberProof, read_linear_label
-from derand.auditing._predictions import LabelProof, Sums
-from derand.auditing._regression import NumberProof
+from derand.auditing._predictions import LabelProof, NumberProof, Sums
 from derand.auditing._threat import AllowedChanges
 from derand.certificates import Certificates, Intervals, ToleranceRadii
 from derand.model import Model
@@ -35,14 +34,14 @@ class RowClaims(ABC):
         self.radius, self._norm = radius, norm
 
     @abstractmethod
-    def find_failed(self) -> str:
+    def name_unproven(self) -> str:
         """The first claim that is not proven; empty where all are."""
 
     @abstractmethod
     def holds(self, radius: float) -> bool:
         """Whether what is claimed of changes is proven within a radius."""
 
-    def find_radius(self) -> float:
+    def search_radius(self) -> float:
         """The largest radius that is proven, to four digits or so; 0 where none is."""
         low, high = 0.0, self.radius
         if not math.isfinite(high) or high <= 0:
@@ -123,7 +122,7 @@ class IntervalClaims(RowClaims):
         self._prediction, self._value = prediction, float(intervals.value[at])
         self._ends = float(intervals.high[at]), float(intervals.low[at])
 
-    def find_failed(self) -> str:
+    def name_unproven(self) -> str:
         """The first of "value", "low" and "high" that is not proven; a value outside its interval is none."""
         high, low = self._ends
         if not low <= self._value <= high or not _is_value(self._prediction, self._value):
@@ -148,7 +147,7 @@ class ToleranceClaims(RowClaims):
         super().__init__(float(radii.radius[at]), threat.norm)
         self._prediction, self._value, self._tolerance = prediction, float(radii.value[at]), radii.tolerance
 
-    def find_failed(self) -> str:
+    def name_unproven(self) -> str:
         """The first of "value" and "radius" that is not proven."""
         if not _is_value(self._prediction, self._value):
             return "value"
@@ -177,16 +176,16 @@ class LabelClaims(RowClaims):
         self._model, self._read, self._certificates, self._at = model, read, certificates, at
         self._row, self._threat = row, threat
         self._proof = str(certificates.proof[at])
-        self._label = self._find_code(certificates.label)
-        self._runner_up = None if certificates.runner_up is None else self._find_code(certificates.runner_up)
+        self._label = self._read_code(certificates.label)
+        self._runner_up = None if certificates.runner_up is None else self._read_code(certificates.runner_up)
         self._prediction = read(row)
 
-    def _find_code(self, labels: NDArray[Any]) -> int:
+    def _read_code(self, labels: NDArray[Any]) -> int:
         """The number of the class that the row has among some labels; -1 where the model has none of that name."""
         codes = np.flatnonzero(self._certificates.classes == labels[self._at])
         return int(codes[0]) if codes.size and codes[0] < self._model.n_classes else -1
 
-    def find_failed(self) -> str:
+    def name_unproven(self) -> str:
         """The first claim that is not proven; empty where all are."""
         if self._label < 0:
             return "label"

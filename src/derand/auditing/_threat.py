@@ -99,7 +99,7 @@ class AllowedChanges:
         low, high = max(_add(own, -down), least), min(_add(own, up), most)
         if column in self.steps:
             step = self.steps[column]
-            low, high = _find_last_step(own, low, -step), _find_last_step(own, high, step)
+            low, high = _take_last_step(own, low, -step), _take_last_step(own, high, step)
         return low, high
 
     def step(self, column: int) -> float:
@@ -156,7 +156,7 @@ def _add(own: float, change: float) -> float:
     return change if math.isinf(change) else to_double(Fraction(own) + Fraction(change))
 
 
-def _find_last_step(own: float, end: float, step: float) -> float:
+def _take_last_step(own: float, end: float, step: float) -> float:
     """The farthest own + count * step, computed in doubles, that is not beyond an end; a negative step goes down.
 
     Sums of a count above the exact quotient lie beyond the end, or are rounded to it; the first of them says which. An

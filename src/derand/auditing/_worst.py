@@ -1,72 +1,208 @@
 """The worst case of a sum under noise: whether it stays at or above a level within a radius.
 
-Any price per distance that proves the claim will do: prices are looked for in doubles, and what one proves is found in
-balls (docs/theory.md, section 8). Owns the search for prices, and the sums of what is proven of each function. Must not
-know rules or labels.
+Any multiplier of the distance that proves the claim will do: multipliers are looked for in doubles, and what one proves
+is found in balls (docs/theory.md, section 8). A function of several numbers is bounded axis after axis (section 13).
+Owns the search for multipliers, and the sums of what is proven of each function. Must not know rules or labels.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from derand._core.arrays import FloatArray
-from derand.auditing._balls import BallNoise, as_ball, to_double, use_bits
-from derand.auditing._block_curves import BlockCase, Widen
-from derand.auditing._claim import Move
-from derand.auditing._curves import BITS, Curve, Lowest, Price, list_near, spread_place
+from derand.auditing._balls import BallNoise, as_ball, use_bits
+from derand.auditing._claim import Claim, Move, cut_to_ball
+from derand.auditing._curves import BITS, Curve, Lowest, list_near, spread_place
 from derand.auditing._oriented import Function
-from derand.noise import Noise
 
 _ROUNDS = 6
 _TOLERANCES = (1e-4, 1e-6, 1e-9, 1e-12, 1e-15)
-_LARGEST_RATE = 1e280
+_LARGEST_MULTIPLIER = 1e280
 _FINEST = 1e-14
-_SECTIONS = 64  # the best price may be a kink, beside which little is left
+_SECTIONS = 64  # the best multiplier may be a kink, beside which little is left
+_DIGITS = 52
+"""Scores of grids, from 0 on, are whole numbers of at most so many binary digits: doubles hold them."""
+_MOST_CURVES = 2**16
+_MOST_GUESSED = 2**22
+_MOST_PLACES = 1000
+
+Window = Callable[[float, Move], tuple[float, float]]
+"""Between which ends a number may move, given where it is and how it may move."""
+Price = tuple[float, int] | None
+"""The multiplier of a distance and its power."""
 
 
-@dataclass(slots=True)
-class WorstCase:
-    """The functions of a row under noise, with how their numbers may move.
+class SingleCase:
+    """A function of one number under noise, with how its number may move."""
 
-    Parameters
-    ----------
-    functions : sequence of Function
-    moves : sequence of Move
-    noise : Noise
-    ball_noise : BallNoise
-    cap : int or None
-        Functions are cut off so far above their least score.
-    shared : dict
-        Curves that other rows of the same sum have asked for.
-    blocks : sequence of BlockCase
-        Functions of several numbers beside them, cut off alike.
+    def __init__(
+        self, function: Function, moves: Sequence[Move], noise: BallNoise, cap: int | None, curves: dict[Any, Any]
+    ) -> None:
+        (self.axis,), (self.move,), self._noise = function.axes, moves, noise
+        key = (self.axis.feature, function.scores, cap)
+        if key not in curves:
+            curves[key] = Curve(self.axis, function.scores, noise, cap)
+        self.curve: Curve = curves[key]
+        self.range = self.curve.range
+        self.places, self.values = np.empty(0), np.empty(0)
+
+    def search(self, window: Window, price: Price, tolerance: float) -> Lowest:
+        """The least value in a window, with the price of moving there."""
+        x, move = self.axis.x, self.move
+        return self.curve.search(x, move, window(x, move), price, tolerance)
+
+    def bound_least(self, window: Window, price: Price, tolerance: float) -> Fraction:
+        """A lower bound of the least value; with a price, where it is least is kept for the next one."""
+        found = self.search(window, price, tolerance)
+        if price is not None:
+            self.look_at(spread_place(self.axis.x, found.place, self.move))
+        return Fraction(found.bound)
+
+    def bound_own(self, tolerance: float) -> Fraction:
+        """A lower bound of the value where the row stands."""
+        return Fraction(math.nextafter(float(self.curve.value(self.axis.x).lower()), -math.inf))
+
+    def bound_above(self, z: float) -> Fraction:
+        """An upper bound of the value at a place."""
+        return Fraction(math.nextafter(float(self.curve.value(z).upper()), math.inf))
+
+    def look_around(self) -> None:
+        """Values in doubles at many places, from which multipliers are chosen."""
+        if not self.places.size:
+            self.look_at(list_near(self.axis.x, self.curve.edges, self.curve.scale, self.move))
+
+    def look_at(self, places: FloatArray) -> None:
+        """Values in doubles at some more places."""
+        curve = self.curve
+        away = np.clip((places[:, None] - np.array(curve.edges)) / curve.scale, -1e3, 1e3)
+        values = curve.scores[0] + self._noise.noise.cdf(away) @ np.diff(np.array(curve.scores, dtype=float))
+        self.places, self.values = np.append(self.places, places), np.append(self.values, values)
+
+
+class GridCase:
+    """A function of several numbers under noise, with how its numbers may move.
+
+    One column is taken away after the other: for each box of the others the least over all that the column may become
+    is found as for a function of one number, and stands in the place of the scores for the next one. What is passed on
+    are lower bounds, rounded downward to whole numbers of a fine grid.
     """
 
-    functions: Sequence[Function]
-    moves: Sequence[Move]
-    noise: Noise
-    ball_noise: BallNoise
-    cap: int | None = None
-    shared: dict[Any, Any] = field(default_factory=dict)
-    blocks: Sequence[BlockCase] = ()
-    curves: list[Curve] = field(init=False)
-    _places: list[FloatArray] = field(init=False)
-    _values: list[FloatArray] = field(init=False)
+    def __init__(
+        self, function: Function, moves: Sequence[Move], noise: BallNoise, cap: int | None, curves: dict[Any, Any]
+    ) -> None:
+        _refuse_large(function)
+        lowest = min(function.scores)
+        scores = [score - lowest if cap is None else min(score - lowest, cap) for score in function.scores]
+        self.range, self._lowest = max(scores), lowest
+        self._shift = _DIGITS - self.range.bit_length()
+        self._scores = tuple(score << self._shift if self._shift >= 0 else score >> -self._shift for score in scores)
+        self._plain = np.array(scores, dtype=np.float64)
+        self._axes, self._moves, self._noise, self._curves = function.axes, moves, noise, curves
+        self._places: list[FloatArray] = []
+        self._found: list[set[float]] = [set() for _ in self._axes]
 
-    def __post_init__(self) -> None:
+    def bound_least(self, window: Window, price: Price, tolerance: float) -> Fraction:
+        """A lower bound of the least value, with the price of moving there.
+
+        It may be below what axes after each other give by the tolerance.
+        """
+        values, share = self._scores, max(math.ldexp(tolerance / len(self._axes), self._shift), 1.0)
+        scaled = None if price is None else (price[0] * 2.0**self._shift, price[1])
+        for k, axis in enumerate(self._axes):
+            rest = len(values) // (len(axis.edges) + 1)
+            columns = [values[at::rest] for at in range(rest)]
+            least = {column: self._take(k, column, window, scaled, share) for column in set(columns)}
+            values = tuple(least[column] for column in columns)
+        return self._lowest + Fraction(values[0]) / Fraction(2) ** self._shift
+
+    def bound_own(self, tolerance: float) -> Fraction:
+        """A lower bound of the value where the row stands."""
+        return self.bound_least(lambda x, move: (x, x), None, tolerance)
+
+    def _take(self, k: int, column: tuple[int, ...], window: Window, price: Price, tolerance: float) -> int:
+        """The least over the moves of one column, for scores of its cells; a whole number that it is not below."""
+        if min(column) == max(column):
+            return column[0]
+        x, move = self._axes[k].x, self._moves[k]
+        found = self._make_curve(k, column).search(x, move, window(x, move), price, tolerance)
+        if len(self._found[k]) < _MOST_PLACES:
+            self._found[k].update(spread_place(x, found.place, move).tolist())
+        return max(math.floor(found.bound), min(column))  # no mean is below the least score
+
+    def _make_curve(self, k: int, column: tuple[int, ...]) -> Curve:
+        """The curve of some scores; those of first columns are the same for all rows, others for none."""
+        axis = self._axes[k]
+        shares = self._curves.setdefault(("shares", axis.feature, axis.edges), {})
+        key = ("first", axis.feature, axis.edges, column)
+        if key in self._curves:
+            known: Curve = self._curves[key]
+            return known
+        curve = Curve(axis, column, self._noise, None, shares)
+        if k == 0:
+            self._curves[key] = curve
+        return curve
+
+    def guess(self, multipliers: FloatArray, power: int) -> FloatArray:
+        """The least value with each of some multipliers, in doubles, over places that are worth a look."""
+        size = max(1, _MOST_GUESSED // (self._plain.size * 256))
+        blocks = [multipliers[at : at + size] for at in range(0, multipliers.size, size)]
+        return np.concatenate([self._guess_some(block, power) for block in blocks])
+
+    def _guess_some(self, multipliers: FloatArray, power: int) -> FloatArray:
+        values = self._plain[None]
+        for places, axis, move in zip(self._list_places(), self._axes, self._moves, strict=True):
+            edges, scale = np.array(axis.edges), float(self._noise.scale_of(axis.feature))
+            away = np.clip((places[:, None] - edges) / scale, -1e3, 1e3)
+            passed = np.hstack([np.ones((places.size, 1)), self._noise.noise.cdf(away), np.zeros((places.size, 1))])
+            prices = multipliers[:, None] * np.abs((places - axis.x) / float(move.unit)) ** power
+            cells = values.reshape(values.shape[0], edges.size + 1, -1)
+            values = (-np.diff(passed) @ cells + prices[:, :, None]).min(axis=1)
+        return np.asarray(self._lowest + values[:, 0])
+
+    def _list_places(self) -> list[FloatArray]:
+        """Where guesses look: around the row and the edges, and wherever a search ended."""
+        if not self._places:
+            self._places = [
+                list_near(axis.x, axis.edges, float(self._noise.scale_of(axis.feature)), move)
+                for axis, move in zip(self._axes, self._moves, strict=True)
+            ]
+        found = (np.array(sorted(one)) for one in self._found)
+        return [np.concatenate(pair) for pair in zip(self._places, found, strict=True)]
+
+
+def _refuse_large(function: Function) -> None:
+    """Refuse what would take hours a row."""
+    sizes = [len(axis.edges) + 1 for axis in function.axes]
+    n_curves = sum(math.prod(sizes[at:]) for at in range(1, len(sizes))) + 1
+    if n_curves > _MOST_CURVES:
+        columns = ", ".join(str(axis.feature) for axis in function.axes)
+        raise ValueError(
+            f"The worst case of the term of columns {columns} ({', '.join(map(str, sizes))} cells) takes {n_curves} "
+            f"functions of one number: more than {_MOST_CURVES} cannot be audited. Certify with rule='vote' and "
+            "proof='paper', which is audited by masses."
+        )
+
+
+class WorstCase:
+    """Functions of a row under noise, with how their numbers may move; cut off `cap` above their least score."""
+
+    def __init__(self, claim: Claim, functions: Sequence[Function], radius: float, cap: int | None = None) -> None:
+        self._single: list[SingleCase] = []
+        self._grids: list[GridCase] = []
         with use_bits(BITS):
-            for one in self.functions:
-                key = (one.feature, one.scores, self.cap)
-                if key not in self.shared:
-                    self.shared[key] = Curve(one, self.ball_noise, self.cap)
-        self.curves = [self.shared[one.feature, one.scores, self.cap] for one in self.functions]
-        self._places, self._values = [], []
+            for one in functions:
+                given = (one, claim.list_moves(one.axes, radius), claim.ball_noise, cap, claim.facts.curves)
+                if one.is_grid:
+                    self._grids.append(GridCase(*given))
+                else:
+                    self._single.append(SingleCase(*given))
+        self._cases: list[SingleCase | GridCase] = [*self._single, *self._grids]
+        self._range = sum(case.range for case in self._cases)
 
     def stays_above(self, level: Fraction, norm: float | None, radius: float) -> bool:
         """Whether the sum is proven to be `level` or more within the radius; without a norm wherever numbers move."""
@@ -74,155 +210,110 @@ class WorstCase:
             return self._holds_in(level, _open)
         if norm == 0:
             return self._holds_anywhere(level, round(radius))
-        if norm not in (1, 2):  # linf, or a norm without prices, whose ball lies within that of linf
-            return self._holds_in(level, _widen_by(radius))
-        if self._holds_by_price(level, int(norm), radius):
-            return True
-        few = len(self.functions) + len(self.blocks) <= 8 or bool(self.blocks)  # larger balls, which no price knows of
-        if norm == 1 and few and self._holds_by_price(level, 2, radius):
-            return True
-        return few and self._holds_in(level, _widen_by(radius))
 
-    def find_values(self) -> list[float]:
-        """The expected score of each function where the row stands, rounded upward."""
-        with use_bits(BITS):
-            return [math.nextafter(float(curve.value(one.x).upper()), math.inf) for one, curve in self._pairs()]
+        def in_ball(x: float, move: Move) -> tuple[float, float]:
+            return cut_to_ball(x, move, radius)
 
-    def find_least_values(self) -> list[float]:
-        """An upper bound of the least value of each function wherever its number may move: its value at some place.
+        if norm not in (1, 2):  # linf, or a norm without multipliers, whose ball lies within that of linf
+            return self._holds_in(level, in_ball)
+        if self._holds_by_multiplier(level, int(norm), radius):
+            return True
+        few = len(self._cases) <= 8 or bool(self._grids)  # larger balls, which no multiplier knows of
+        if norm == 1 and few and self._holds_by_multiplier(level, 2, radius):
+            return True
+        return few and self._holds_in(level, in_ball)
+
+    def bound_values(self, *, at_least: bool) -> dict[int, Fraction]:
+        """Upper bounds of the expected score of each function of one number, by column: where the row stands, or
+        wherever its number may move and the function is least.
 
         Upper, as what is deducted for a number that goes missing must not be less than what it counts for in a sum.
         """
         with use_bits(BITS):
-            places = [self._find_lowest(at, _open, 1e-9).place for at in range(len(self.moves))]
-            values = (curve.value(z).upper() for curve, z in zip(self.curves, places, strict=True))
-            return [math.nextafter(float(value), math.inf) for value in values]
+            return {
+                case.axis.feature: case.bound_above(
+                    case.search(_open, None, 1e-9 * case.range).place if at_least else case.axis.x
+                )
+                for case in self._single
+            }
 
-    def _pairs(self) -> Iterator[tuple[Function, Curve]]:
-        return zip(self.functions, self.curves, strict=True)
+    def _list_least(self, window: Window, tolerance: float) -> list[Fraction]:
+        """The least of each function in its window, to a share of its range."""
+        return [case.bound_least(window, None, tolerance * case.range) for case in self._cases]
 
-    def _list_least(self, widen: Widen, tolerance: float) -> list[Fraction]:
-        """The least of each function in its window, to a share of its range, then those of several numbers."""
-        single = [Fraction(self._find_lowest(at, widen, tolerance).bound) for at in range(len(self.curves))]
-        return single + [block.find_least(widen, None, tolerance * block.range) for block in self.blocks]
-
-    def _find_lowest(self, at: int, widen: Widen, tolerance: float) -> Lowest:
-        """The least of a function in a window; over few places one by one."""
-        curve, x, move = self.curves[at], self.functions[at].x, self.moves[at]
-        window = widen(x, move)
-        if move.places is not None:
-            return curve.find_lowest_of([z for z in move.places if window[0] <= z <= window[1]], None)
-        return curve.find_lowest(x, *window, None, tolerance * curve.range)
-
-    def _holds_in(self, level: Fraction, widen: Widen) -> bool:
-        """Whether the functions, each at its worst in its window, add up to the level; ever finer."""
+    def _refine(self, level: Fraction, bound: Callable[[float], Fraction]) -> bool:
+        """Whether a lower bound of the sum, ever finer, is the level or more."""
         with use_bits(BITS):
             for tolerance in _TOLERANCES:
-                total = sum(self._list_least(widen, tolerance), Fraction(0))
+                total = bound(tolerance)
                 if total >= level:
                     return True
-                if total + self._measure_doubt(tolerance) < level:
+                if total + Fraction(2 * tolerance * self._range) < level:  # more than what a finer one can add
                     return False
         return False
 
-    @property
-    def _range(self) -> int:
-        return sum(curve.range for curve in self.curves) + sum(block.range for block in self.blocks)
-
-    def _measure_doubt(self, tolerance: float) -> Fraction:
-        """More than what a finer tolerance can add to a sum of least values."""
-        return Fraction(2 * tolerance * self._range)
+    def _holds_in(self, level: Fraction, window: Window) -> bool:
+        """Whether the functions, each at its worst in its window, add up to the level."""
+        return self._refine(level, lambda tolerance: sum(self._list_least(window, tolerance), Fraction(0)))
 
     def _holds_anywhere(self, level: Fraction, count: int) -> bool:
         """Whether so many functions may be at their least wherever their numbers may move."""
-        with use_bits(BITS):
-            for tolerance in _TOLERANCES:
-                values = (curve.value(one.x).lower() for one, curve in self._pairs())
-                own = [Fraction(math.nextafter(float(value), -math.inf)) for value in values]
-                own += [block.find_least(_stay, None, tolerance * block.range) for block in self.blocks]
-                least = self._list_least(_open, tolerance)
-                falls = sorted((a - b for a, b in zip(own, least, strict=True)), reverse=True)
-                total = sum(own, Fraction(0)) - sum(max(fall, Fraction(0)) for fall in falls[:count])
-                if total >= level:
-                    return True
-                if total + self._measure_doubt(tolerance) < level:
-                    return False
-        return False
 
-    def _holds_by_price(self, level: Fraction, power: int, radius: float) -> bool:
-        """Whether some price per distance proves the sum: it is chosen again from every place that turned out worse."""
-        if not self.functions and not self.blocks:
+        def bound(tolerance: float) -> Fraction:
+            own = [case.bound_own(tolerance * case.range) for case in self._cases]
+            least = self._list_least(_open, tolerance)
+            decreases = sorted((a - b for a, b in zip(own, least, strict=True)), reverse=True)
+            return sum(own, Fraction(0)) - sum(max(one, Fraction(0)) for one in decreases[:count])
+
+        return self._refine(level, bound)
+
+    def _holds_by_multiplier(self, level: Fraction, power: int, radius: float) -> bool:
+        """Whether some multiplier proves the sum: it is chosen again from every place that turned out worse."""
+        if not self._cases:
             return level <= 0
         wanted, size = float(level), math.prod([radius] * power)
         if math.isinf(size):
             return False
-        self._look_around()
+        for case in self._single:
+            case.look_around()
         tried: list[float] = []
         with use_bits(BITS):
             for _ in range(_ROUNDS):
-                rate, spare = self._choose_rate(wanted, size, power)
-                if rate > _LARGEST_RATE or any(abs(rate - other) <= 1e-13 * rate for other in tried):
+                multiplier, spare = self._choose_multiplier(wanted, size, power)
+                is_known = any(abs(multiplier - other) <= 1e-13 * multiplier for other in tried)
+                if multiplier > _LARGEST_MULTIPLIER or is_known or spare < -1e-14 * self._range:
                     return False
-                if spare < -1e-14 * self._range:
-                    return False
-                tried.append(rate)
-                tolerance = max(spare / (3 * (len(self.curves) + len(self.blocks))), _FINEST * self._range)
-                least = self._list_priced(rate, power, tolerance)
-                cost = as_ball(rate) * as_ball(radius) ** power
+                tried.append(multiplier)
+                tolerance = max(spare / (3 * len(self._cases)), _FINEST * self._range)
+                least = [case.bound_least(_open, (multiplier, power), tolerance) for case in self._cases]
+                cost = as_ball(multiplier) * as_ball(radius) ** power
                 if as_ball(sum(least, Fraction(0))) >= as_ball(level) + cost:
                     return True
         return False
 
-    def _list_priced(self, rate: float, power: int, tolerance: float) -> list[Fraction]:
-        """The least of each function with a price per distance; where it is least is kept for the next price."""
-        least = []
-        for at, (curve, move) in enumerate(zip(self.curves, self.moves, strict=True)):
-            x = self.functions[at].x
-            price = Price(rate, power, x, move.unit)
-            if move.places is not None:
-                found = curve.find_lowest_of(move.places, price)
-            else:
-                found = curve.find_lowest(x, move.low, move.high, price, tolerance)
-            least.append(Fraction(found.bound))
-            self._keep(at, spread_place(x, found.place, move))
-        return least + [block.find_least(_open, (rate, power), tolerance) for block in self.blocks]
+    def _choose_multiplier(self, level: float, size: float, power: int) -> tuple[float, float]:
+        """The multiplier that seems to prove most, and how much it seems to leave over."""
+        longest = max((case.places.size for case in self._single), default=0)
+        values, distances = (np.full((len(self._single), longest), fill) for fill in (np.inf, 0.0))
+        for at, case in enumerate(self._single):
+            values[at, : case.places.size] = case.values
+            away = (case.places - case.axis.x) / float(case.move.unit)
+            distances[at, : case.places.size] = np.abs(away) ** power
 
-    def _look_around(self) -> None:
-        """Values in doubles at many places, from which prices are chosen."""
-        if self._places:
-            return
-        self._places, self._values = [np.empty(0) for _ in self.curves], [np.empty(0) for _ in self.curves]
-        for at, (one, curve, move) in enumerate(zip(self.functions, self.curves, self.moves, strict=True)):
-            self._keep(at, list_near(one.x, curve.edges, curve.scale, move))
+        def measure(multipliers: FloatArray) -> FloatArray:
+            single = [
+                float((values + one * distances).min(axis=1, initial=np.inf).sum()) for one in multipliers.tolist()
+            ]
+            several = sum((grid.guess(multipliers, power) for grid in self._grids), np.zeros(multipliers.size))
+            return np.asarray(single + several - level - multipliers * size)
 
-    def _keep(self, at: int, places: FloatArray) -> None:
-        curve = self.curves[at]
-        away = np.clip((places[:, None] - np.array(curve.edges)) / curve.scale, -1e3, 1e3)
-        values = curve.scores[0] + self.noise.cdf(away) @ np.diff(np.array(curve.scores, dtype=float))
-        self._places[at] = np.append(self._places[at], places)
-        self._values[at] = np.append(self._values[at], values)
-
-    def _choose_rate(self, level: float, size: float, power: int) -> tuple[float, float]:
-        """The price that seems to prove most, and how much it seems to leave over."""
-        longest = max(map(len, self._places), default=0)
-        values, distances = (np.full((len(self.curves), longest), fill) for fill in (np.inf, 0.0))
-        for at, (one, move) in enumerate(zip(self.functions, self.moves, strict=True)):
-            count = len(self._places[at])
-            values[at, :count] = self._values[at]
-            distances[at, :count] = np.abs((self._places[at] - one.x) / float(move.unit)) ** power
-
-        def measure(rates: FloatArray) -> FloatArray:
-            single = [float((values + rate * distances).min(axis=1, initial=np.inf).sum()) for rate in rates.tolist()]
-            several = sum((block.guess(rates, power) for block in self.blocks), np.zeros(rates.size))
-            return np.asarray(single + several - level - rates * size)
-
-        rates = float(self._range) / max(size, 1e-300) * np.geomspace(1e-6, 1e4, 81)
-        best = int(np.argmax(measure(rates)))
-        ends = rates[max(best - 1, 0)], rates[min(best + 1, rates.size - 1)]
-        rate, spare = _climb(lambda rate: float(measure(np.array([rate]))[0]), *ends)
+        tried = float(self._range) / max(size, 1e-300) * np.geomspace(1e-6, 1e4, 81)
+        best = int(np.argmax(measure(tried)))
+        ends = tried[max(best - 1, 0)], tried[min(best + 1, tried.size - 1)]
+        multiplier, spare = _climb(lambda one: float(measure(np.array([one]))[0]), *ends)
         around = np.geomspace(*ends, 65)
         enough = spare - min(max(0.5 * spare, 0.0), 1e-12 * self._range)
-        alike = np.sort(np.append(around[measure(around) >= enough], rate))
+        alike = np.sort(np.append(around[measure(around) >= enough], multiplier))
         return float(alike[alike.size // 2]), spare  # far from where other places would be worse
 
 
@@ -246,20 +337,3 @@ def _climb(measure: Callable[[float], float], low: float, high: float) -> tuple[
 def _open(x: float, move: Move) -> tuple[float, float]:
     """Wherever a number may move."""
     return move.low, move.high
-
-
-def _stay(x: float, move: Move) -> tuple[float, float]:
-    """Where it is."""
-    return x, x
-
-
-def _widen_by(radius: float) -> Widen:
-    """How far a number may move at most within a radius, rounded outward."""
-
-    def widen(x: float, move: Move) -> tuple[float, float]:
-        size = Fraction(radius) * move.unit
-        low, high = Fraction(x) - size, Fraction(x) + size
-        ends = math.nextafter(to_double(low), -math.inf), math.nextafter(to_double(high), math.inf)
-        return max(ends[0], move.low), min(ends[1], move.high)
-
-    return widen

@@ -12,14 +12,8 @@ from derand.estimators._additive_regressor import AdditiveRegressor
 from derand.estimators._base import DEFAULT_NOISE, CertifiedEstimator
 from derand.estimators._classifier import CertifiedClassifier, certify_encoded, fit_table
 from derand.estimators._imported import ImportedClassifier, ImportedRegressor, from_model, from_reading
-from derand.estimators._inside import (
-    assemble,
-    encode_rows,
-    find_odds,
-    fit_checked,
-    grade_rows,
-)
-from derand.estimators._reading import MOST_CLASSES, refuse_identifiers, resolve_class_weight
+from derand.estimators._inputs import MOST_CLASSES, refuse_identifiers, resolve_class_weight
+from derand.estimators._inside import assemble, encode_rows, find_odds, fit_checked, grade_rows
 from derand.estimators._regressor import CertifiedRegressor, choose_radius
 from derand.estimators._scoring import make_certified_scorer
 from derand.estimators._smoothed import SmoothedClassifier, SmoothedRegressor, as_stored

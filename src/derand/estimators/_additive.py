@@ -1,4 +1,8 @@
-"""AdditiveClassifier: the face of training for a certified margin, `derand.train.train_additive`."""
+"""AdditiveClassifier: the face of training for a certified margin, `derand.train.train_additive`.
+
+Owns what additive models of labels and of numbers share: the threat that they are trained against, and the noise that
+follows from their radius.
+"""
 
 from __future__ import annotations
 
@@ -14,21 +18,85 @@ from sklearn.utils.validation import check_is_fitted
 from derand._core.arrays import FloatArray
 from derand._core.threads import count_threads
 from derand.certificates import DEDUCTION, measure_margins
-from derand.estimators._base import Columns, Training
+from derand.estimators._base import CertifiedEstimator, Columns, Training
 from derand.estimators._classifier import CertifiedClassifier
-from derand.estimators._cutting import Cut, find_threshold, keep_sides
-from derand.estimators._grouping import find_groups, name_groups, warn_of_gaps
-from derand.estimators._reading import ClassWeight
+from derand.estimators._inputs import (
+    ClassWeight,
+    check_least,
+    check_regularization,
+    check_whole,
+    name_groups,
+    read_groups,
+    read_monotone,
+    warn_of_gaps,
+)
+from derand.estimators._threshold import Cut, keep_sides
 from derand.model import AdditiveEnsemble
-from derand.noise import Gaussian, Noise, as_noise_or_none
+from derand.noise import Gaussian, Noise
 from derand.perturbation import check_columns
-from derand.threat import Column, Threat, as_budget, find_column
+from derand.threat import Column, Threat, as_budget
 from derand.train import AdditiveOptions, AdditiveTraining, TrainingTable, train_additive
 
-_DIRECTIONS = {"increasing": 1, "decreasing": -1, 1: 1, -1: -1, 0: 0}
+
+class AdditiveEstimator(CertifiedEstimator):
+    """What additive models of labels and of numbers share."""
+
+    radius: float
+    norm: float
+    n_cuts: int | str
+    regularization: float | str
+    l0: int
+    frozen: Sequence[Column]
+    threat: Threat | None
+    random_state: int | np.random.RandomState | None
+    _needs_noise = False
+
+    @property
+    def _default_noise(self) -> Noise | None:
+        return Gaussian(self.radius / 2) if self.radius > 0 else None
+
+    @property
+    def default_threat(self) -> Threat:
+        """What it was trained against, and what is certified where nothing else is asked for."""
+        if self.threat is None:
+            return Threat(norm=self.norm, l0=self.l0, frozen=tuple(self.frozen))
+        return self.threat if self.threat.norm != "auto" else replace(self.threat, norm=self.norm)
+
+    def _check_parameters(self) -> None:
+        if self.threat is not None and not isinstance(self.threat, Threat):
+            raise TypeError(f"`threat` must be a Threat such as Threat(norm=inf), got {self.threat!r}.")
+        super()._check_parameters()
+        for name, default in (("norm", 2), ("l0", 0), ("frozen", ())):
+            if self.threat is not None and list(np.ravel(getattr(self, name))) != list(np.ravel(default)):
+                raise ValueError(f"Give `{name}` or `threat`, got both: write Threat({name}=...) alone.")
+        as_budget(self.l0)
+        if self.default_threat.norm not in (1, 2, np.inf, None):
+            raise ValueError(
+                f"`norm` of {type(self).__name__} must be 1, 2 or inf, got {self.default_threat.norm!r}: those can be "
+                "trained for. Any trained model can be certified in norm 0 by `threat=Threat(norm=0)`."
+            )
+        if not isinstance(self.n_cuts, str):
+            check_whole("n_cuts", self.n_cuts, 1)
+        elif self.n_cuts != "auto":
+            raise ValueError(f"`n_cuts` must be 'auto' or a number, got {self.n_cuts!r}.")
+        check_regularization(self.regularization)
+
+    def _check_noise(self) -> None:
+        check_least("radius", self.radius, 0.0)
+        super()._check_noise()
+
+    def _read_threat(self, table: TrainingTable) -> Threat:
+        """What to train against, by numbers of columns; refused where the table has none of these."""
+        threat = self._name_columns(self.default_threat)
+        check_columns(threat, table.n_features, table.n_categories, table.numerical.tolist())
+        return threat
+
+    @property
+    def _seed(self) -> int:
+        return 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
 
 
-class AdditiveClassifier(CertifiedClassifier):
+class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
     """An additive logistic model, as accurate as boosting, trained on the margin that it can certify.
 
     Every numerical column gets a step function, every categorical one a table, a missing value a cell of its own; their
@@ -47,8 +115,9 @@ class AdditiveClassifier(CertifiedClassifier):
     rule : {"mean", "vote"}
         How a label is found: "mean" is that of the expected score under noise, "vote" the one that most noisy copies
         get, the paper's rule, certified by both proofs.
-    noise : "auto", "none", Noise or str
-        "auto" follows the radius: Gaussian noise of half of it, none at radius 0. "none" is no smoothing.
+    noise : Noise, str or None
+        Such as `Gaussian(0.25)` or "uniform:2"; "none" is no smoothing. None follows the radius: Gaussian noise of half
+        of it, none at radius 0.
     scaling : None, "standard", "range" or "robust"
         Let noise and radii count in deviations, ranges or interquartile ranges of the training columns.
     n_cuts : int or "auto"
@@ -133,7 +202,7 @@ class AdditiveClassifier(CertifiedClassifier):
         radius: float = 0.25,
         norm: float = 2,
         rule: str = "mean",
-        noise: Noise | str | float = "auto",
+        noise: Noise | str | float | None = None,
         scaling: str | None = "robust",
         n_cuts: int | str = "auto",
         regularization: float | str = "cv",
@@ -172,78 +241,8 @@ class AdditiveClassifier(CertifiedClassifier):
         self.verbose = verbose
         self.random_state = random_state
 
-    @property
-    def default_threat(self) -> Threat:
-        """What it was trained against, and what `certify` certifies where nothing else is asked for."""
-        if self.threat is None:
-            return Threat(norm=self.norm, l0=self.l0, frozen=tuple(self.frozen))
-        return self.threat if self.threat.norm != "auto" else replace(self.threat, norm=self.norm)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.threat is not None:
-            for name, default in (("norm", 2), ("l0", 0), ("frozen", ())):
-                if getattr(self, name) != default and list(np.ravel(getattr(self, name))) != list(np.ravel(default)):
-                    raise ValueError(f"Give `{name}` or `threat`, got both: write Threat({name}=...) alone.")
-            if not isinstance(self.threat, Threat):
-                raise TypeError(f"`threat` must be a Threat such as Threat(norm=inf), got {self.threat!r}.")
-        as_budget(self.l0)
-        if self.default_threat.norm not in (1, 2, np.inf, None):
-            raise ValueError(
-                f"`norm` of AdditiveClassifier must be 1, 2 or inf, got {self.default_threat.norm!r}: those can be "
-                "trained for. Any trained model can be certified in norm 0 by `certify(X, threat=Threat(norm=0))`."
-            )
-        for name, word in (("n_cuts", "auto"), ("regularization", "cv")):
-            if isinstance(getattr(self, name), str) and getattr(self, name) != word:
-                raise ValueError(f"`{name}` must be {word!r} or a number, got {getattr(self, name)!r}.")
-        if not isinstance(self.n_cuts, str):
-            _require_number(self.n_cuts, "n_cuts", least=1, whole=True)
-        if not isinstance(self.regularization, str):
-            _require_number(self.regularization, "regularization", least=1e-12)
-        if self.min_rows_per_category is not None:
-            _require_number(self.min_rows_per_category, "min_rows_per_category", least=1, whole=True)
-        if self._make_noise() is None and self.rule == "vote":
-            raise ValueError(
-                "`noise` must not be 'none' under the rule 'vote', which counts noisy copies: give a noise such as "
-                "'gaussian:0.25', or use rule='mean'. noise='auto' is none where `radius` is 0."
-            )
-
-    def _check_noise(self) -> None:
-        _require_number(self.radius, "radius", least=0.0)
-        self._make_noise()
-
-    def _make_noise(self) -> Noise | None:
-        """The noise that is asked for, without units."""
-        if isinstance(self.noise, str) and self.noise == "auto":
-            return Gaussian(self.radius / 2) if self.radius > 0 else None
-        return as_noise_or_none(self.noise, self.default_threat.norm)
-
-    def _find_columns(self, table: TrainingTable) -> dict[int, int]:
-        """The monotone columns by number, each with its direction."""
-        if self.monotone is None:
-            return {}
-        if not isinstance(self.monotone, Mapping):
-            raise TypeError(f"`monotone` must be a dict of column to direction, got {self.monotone!r}.")
-        found = {}
-        for column, direction in self.monotone.items():
-            number = find_column(column, table.names, table.n_features, "`monotone`")
-            if number in table.n_categories:
-                raise ValueError(
-                    f"`monotone` must name numerical columns, got {column!r}, which is categorical: it has no order."
-                )
-            if isinstance(direction, bool) or direction not in _DIRECTIONS:
-                raise ValueError(
-                    f"`monotone` must be 'increasing' (1) or 'decreasing' (-1), got {direction!r} for {column!r}."
-                )
-            found[number] = _DIRECTIONS[direction]
-        return {number: direction for number, direction in found.items() if direction}
-
     def _train(self, table: TrainingTable, noise: Noise | None) -> AdditiveTraining:
-        threat = self._name_columns(self.default_threat)
-        numerical = [column for column in range(table.n_features) if column not in table.n_categories]
-        check_columns(threat, table.n_features, table.n_categories, numerical)
-        monotone = self._find_columns(table)
-        state = 0 if self.random_state is None else int(check_random_state(self.random_state).randint(2**31))
+        threat, monotone = self._read_threat(table), read_monotone(self.monotone, table)
         training = train_additive(
             table,
             noise,
@@ -253,10 +252,10 @@ class AdditiveClassifier(CertifiedClassifier):
                 n_cuts=None if isinstance(self.n_cuts, str) else int(self.n_cuts),
                 regularization=None if isinstance(self.regularization, str) else float(self.regularization),
                 monotone=monotone,
-                groups=find_groups(self.groups, table, monotone),
+                groups=read_groups(self.groups, table, monotone),
                 least_rows=self.min_rows_per_category,
                 deduction=DEDUCTION if self.rule == "vote" else 0.0,
-                seed=state,
+                seed=self._seed,
                 n_threads=count_threads(self.n_jobs),
             ),
         )
@@ -322,8 +321,7 @@ class AdditiveClassifier(CertifiedClassifier):
         odds = self.decision_function(X)
         if self.classes_.size > 2:
             return np.asarray(softmax(self.calibration_[0] * odds + self.calibration_[1:], axis=1))
-        asked = find_threshold(self.decision_threshold, self.cost)
-        return keep_sides(self._find_cut().read(odds), odds > 0, asked)
+        return keep_sides(self._find_cut().read(odds), odds > 0, self._asked_threshold)
 
     def _find_cut(self) -> Cut:
         """Scores are logarithms of odds, calibrated on rows left out."""
@@ -332,10 +330,3 @@ class AdditiveClassifier(CertifiedClassifier):
                 f"Thresholds are moved of two classes, got {self.classes_.size}: weigh the classes by `class_weight`."
             )
         return Cut("logit", *self.calibration_.tolist())
-
-
-def _require_number(value: Any, name: str, *, least: float, whole: bool = False) -> None:
-    kinds = (int, np.integer) if whole else (int, float, np.integer, np.floating)
-    if isinstance(value, bool) or not isinstance(value, kinds) or not (np.isfinite(value) and value >= least):
-        what = "a whole number" if whole else "a finite number"
-        raise ValueError(f"`{name}` must be {what}, {least:g} or larger, got {value!r}.")

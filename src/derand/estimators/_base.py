@@ -1,8 +1,8 @@
 """What all estimators share: reading tables, the noise's units, threats by the names of columns, fitting as a whole.
 
-Owns scikit-learn's habits. What is asked of a table's labels stands in `_classifier.py`; a trainer's face is one more
-file with a subclass and its `_train`, which hands a table to a function of `derand.train`. Must not know labels or how
-anything is trained.
+Owns scikit-learn's habits, and what is certified where a noise, a rule or a threat is not given. What is asked of a
+table's labels stands in `_classifier.py`; a trainer's face is one more file with a subclass and its `_train`, which
+hands a table to a function of `derand.train`. Must not know labels or how anything is trained.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,15 +21,17 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from derand._core.arrays import FloatArray
 from derand._core.finite import refuse_masked
-from derand._core.origin import Origin
+from derand._core.origin import Origin, refuse_other_rows
 from derand._core.progress import listen, print_line, tell
+from derand._core.threads import count_threads
 from derand._core.units import NamedUnits
-from derand.certificates import find_rule
-from derand.estimators._reading import hint_columns, read_weights, refuse_double_names, refuse_one_row
+from derand.auditing import Audit, audit
+from derand.certificates import Certificates, Intervals, ToleranceRadii, check_request, find_rule
+from derand.estimators._inputs import check_whole, hint_columns, read_weights, refuse_double_names, refuse_one_row
 from derand.estimators._showing import draw_estimator, keep_densities, write_fitted
 from derand.model import Model
-from derand.noise import Gaussian, Noise, as_noise, as_noise_or_none
-from derand.tables import ColumnWarning, TableEncoding, as_rows, describe_data_checks, is_frame, take_rows
+from derand.noise import Gaussian, Noise, resolve_noise
+from derand.tables import ColumnWarning, TableEncoding, as_rows, describe_data_checks, is_frame, make_unseen, take_rows
 from derand.threat import Threat, as_threats
 from derand.train import SCALINGS, TrainingTable, measure_units
 
@@ -49,6 +51,22 @@ class Training(Protocol):
     def warnings(self) -> tuple[str, ...]: ...
 
 
+class Request(NamedTuple):
+    """What is asked to be certified, in the words of the model; what was not given is the estimator's own."""
+
+    rows: FloatArray
+    noise: Noise | None
+    threats: list[Threat]
+    rule: str
+    proof: str
+    n_jobs: int | None
+
+    @property
+    def how(self) -> dict[str, Any]:
+        """By which rule, proof and threads."""
+        return {"rule": self.rule, "proof": self.proof, "n_jobs": self.n_jobs}
+
+
 class CertifiedEstimator(BaseEstimator, ABC):
     """An estimator that is smoothed by noise and certified.
 
@@ -62,6 +80,14 @@ class CertifiedEstimator(BaseEstimator, ABC):
     rule: str
     n_jobs: int | None
     verbose: bool = False
+    min_rows_per_category: int | None = None
+    _needs_noise = True
+    """Whether it is trained under noise."""
+
+    @property
+    def _default_noise(self) -> Noise | None:
+        """The noise where none is given."""
+        return DEFAULT_NOISE
 
     @abstractmethod
     def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
@@ -124,6 +150,13 @@ class CertifiedEstimator(BaseEstimator, ABC):
         named = () if isinstance(self.categorical_features, str) else self.encoding_.categorical
         return describe_data_checks(X, y, named)
 
+    def _begin_fit(self, X: Any, y: ArrayLike, wanted: str) -> Any:
+        """The table to train on; parameters, targets and tables that make no sense are refused."""
+        if y is None:
+            raise ValueError(f"requires y to be passed, but the target y is None: give {type(self).__name__} {wanted}.")
+        self._check_parameters()
+        return self._check_table(X, reset=True)
+
     @staticmethod
     def _keep_weighted(
         X: Any, target: NDArray[Any], sample_weight: ArrayLike | None
@@ -146,7 +179,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
 
     def _keep_table(self, table: TrainingTable, encoding: TableEncoding) -> Noise | None:
         """Keep how tables are read and the noise in units of this one; the noise."""
-        noise, units = self._resolve_noise(table)
+        noise, units = self._scale_noise(table)
         self.encoding_, self.noise_ = encoding, noise
         self._seen = keep_densities(table.X, encoding)
         if noise is None:
@@ -191,12 +224,62 @@ class CertifiedEstimator(BaseEstimator, ABC):
 
     def _choose_noise(self, noise: Noise | str | float | None, threat: Threat = Threat()) -> Noise | None:  # noqa: B008
         """The noise to certify under, in the norm of a threat: the estimator's own for None, none at all for "none"."""
-        if noise is None:
-            return self.noise_
-        other = as_noise_or_none(noise, threat.norm, self.noise_)
-        if other is None or other.units is not None:
-            return None if other is None else other.name_units(self.encoding_.names, self.units)
-        return other.with_units(self.units)
+        other = resolve_noise(noise, self.noise_, threat.norm, self.noise_)
+        if other is None or other is self.noise_:
+            return other
+        given = other.units is not None
+        return other.name_units(self.encoding_.names, self.units) if given else other.with_units(self.units)
+
+    def _ask(
+        self,
+        X: Any,
+        threats: Sequence[Threat],
+        rule: str | None,
+        noise: Noise | str | float | None,
+        proof: str = "best",
+        n_jobs: int | None = None,
+    ) -> Request:
+        """What is asked, refused before rows are read where it makes no sense."""
+        check_is_fitted(self)
+        named = [self._name_columns(one) for one in threats]
+        chosen = self._choose_noise(noise, *named[:1])
+        check_request(rule or self.rule, proof, chosen, named)
+        threads = self.n_jobs if n_jobs is None else n_jobs
+        return Request(self._encode_rows(X), chosen, named, rule or self.rule, proof, threads)
+
+    def audit(
+        self,
+        X: Any,
+        certificates: Certificates | Intervals | ToleranceRadii,
+        *,
+        rows: int | None = 200,
+        random_state: int = 0,
+    ) -> Audit:
+        """Prove once more, by other code and in ball arithmetic, what was certified about these rows.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+            The rows that were certified.
+        certificates : Certificates, Intervals or ToleranceRadii
+            As `certify`, `certify_interval` or `certify_radius` gave them.
+        rows, random_state
+            As for `derand.audit`.
+
+        Returns
+        -------
+        Audit
+        """
+        refuse_other_rows(X, certificates, "X")
+        with self._listen():
+            return audit(self.ensemble_, self._encode_rows(X), certificates, rows=rows, random_state=random_state)
+
+    def _name_changed(self, rows: FloatArray, origin: Origin | None) -> Any:
+        """Changed rows in the words of the table that they came from, where that is known."""
+        encoding = self.encoding_
+        if encoding.names is None and not encoding.categories:
+            return rows
+        return encoding.decode(rows, origin, unseen=make_unseen)  # a missing category may be told apart
 
     def _encode_rows(self, X: Any) -> FloatArray:
         """Rows to predict or certify as the model reads them."""
@@ -219,20 +302,31 @@ class CertifiedEstimator(BaseEstimator, ABC):
             raise ValueError(f"`scaling` must be None, {known} or {SCALINGS[-1]!r}, got {self.scaling!r}.")
         if not isinstance(self.verbose, bool | int):
             raise ValueError(f"`verbose` must be True or False, got {self.verbose!r}.")
+        if self.min_rows_per_category is not None:
+            check_whole("min_rows_per_category", self.min_rows_per_category, 1)
+        count_threads(self.n_jobs)
         find_rule(self.rule)
         self._check_noise()
 
     def _check_noise(self) -> None:
-        if isinstance(self.noise, str) and self.noise == "none":
+        """Refuse what is no noise, and that there is none where there must be one."""
+        if self._make_noise() is not None:
+            return
+        if self._needs_noise:
             raise ValueError(
                 f"`noise` of {type(self).__name__} must be a noise, got 'none': it is trained under noise. To certify "
                 "the model without smoothing, fit it and use `certify(X, noise='none', rule='mean')`."
             )
-        self._make_noise()
+        if self.rule == "vote":
+            default = "" if self.noise is not None else " It was not given, which is none here."
+            raise ValueError(
+                "`noise` must not be 'none' under the rule 'vote', which counts noisy copies: give a noise such as "
+                f"'gaussian:0.25', or use rule='mean'.{default}"
+            )
 
     def _make_noise(self) -> Noise | None:
         """The noise that is asked for, without the units of `scaling`."""
-        return DEFAULT_NOISE if self.noise is None else as_noise(self.noise)
+        return resolve_noise(self.noise, self._default_noise, self.default_threat.norm)
 
     def _check_table(self, X: Any, reset: bool) -> Any:
         """X as a frame, or as an array of two dimensions whose cells are not looked at yet."""
@@ -249,7 +343,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
         refuse_one_row(X)
         return validate_data(self, as_rows(X), reset=reset, dtype=None, ensure_all_finite=False)
 
-    def _resolve_noise(self, table: TrainingTable) -> tuple[Noise | None, tuple[float, ...] | None]:
+    def _scale_noise(self, table: TrainingTable) -> tuple[Noise | None, tuple[float, ...] | None]:
         """The noise with the units that `scaling` asks for, and these units."""
         noise = self._make_noise()
         own = None if noise is None else noise.units
@@ -272,14 +366,14 @@ class CertifiedEstimator(BaseEstimator, ABC):
         return (None if noise is None else noise.with_units(units)), units
 
     @property
+    @abstractmethod
     def _points(self) -> float:
         """How many whole scores are one unit of what is shown."""
-        return 1.0
 
     @property
+    @abstractmethod
     def _height(self) -> str:
         """What that unit is called."""
-        return "score"
 
     def plot(
         self,
@@ -318,18 +412,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
         """
         check_is_fitted(self)
         asked = self._name_columns(threat or self.default_threat)
-        classes = getattr(self, "classes_", np.empty(0))
-        return draw_estimator(
-            self,
-            columns,
-            X,
-            max_columns=max_columns,
-            radius=radius,
-            threat=asked,
-            height=self._height,
-            points=self._points,
-            classes=classes.tolist() if classes.size > 2 else (),
-        )
+        return draw_estimator(self, columns, X, max_columns=max_columns, radius=radius, threat=asked)
 
     def _repr_html_inner(self) -> str:
         """scikit-learn's page, and what was learnt beneath it."""

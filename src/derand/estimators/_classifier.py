@@ -19,35 +19,31 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from derand._core.arrays import TINY, FloatArray
-from derand._core.origin import refuse_other_rows
 from derand._core.progress import counting
-from derand.auditing import Audit, audit
 from derand.certificates import (
     Attacks,
     Certificates,
+    attack,
     certify_checked,
-    check_request,
     expect_margins,
     explain,
     find_labels,
     place_scores,
     weigh_votes,
 )
-from derand.estimators._attacking import attack_encoded, name_rows
 from derand.estimators._base import Training
-from derand.estimators._cutting import read_costs
-from derand.estimators._movable import MovableClassifier
-from derand.estimators._one_label import warn_of_no_gain, warn_of_one_label, warn_of_unseen_classes
-from derand.estimators._reading import (
+from derand.estimators._inputs import (
     ClassWeight,
     keep_present,
     read_labels,
     resolve_class_weight,
     warn_of_lone_labels,
 )
+from derand.estimators._one_label import warn_of_no_gain, warn_of_one_label, warn_of_unseen_classes
 from derand.estimators._showing import as_table, name_all, name_unit
+from derand.estimators._threshold import MovableClassifier
 from derand.explain import Explanations, RowExplanation, explain_label
-from derand.metrics import Costs, judge_labels
+from derand.metrics import judge_labels
 from derand.noise import Noise
 from derand.tables import TableEncoding
 from derand.threat import Threat
@@ -78,20 +74,24 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
 
     def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
         """Train, and say what there is to warn of."""
-        if y is None:
-            raise ValueError(f"requires y to be passed, but the target y is None: give {type(self).__name__} labels.")
-        self._check_parameters()
-        X = self._check_table(X, reset=True)
-        classes, target = read_labels(X, y, several=self._takes_several_classes)
-        X, target, weights = self._keep_weighted(X, target, sample_weight)
-        classes, target = keep_present(classes, target)
-        self._refuse_threshold_of(classes.size)
+        X, classes, target, weights = self._read_labels(X, y, sample_weight)
         encoding, matrix = self._learn_encoding(X)
         totals = np.bincount(target, weights=weights, minlength=classes.size).astype(np.float64)
         class_weight = resolve_class_weight(self.class_weight, classes, totals)
         n_categories = {column: len(values) for column, values in encoding.categories.items()}
         table = TrainingTable(matrix, target, class_weight, weights, n_categories, encoding.names)
         return fit_table(self, table, encoding, classes, totals)
+
+    def _read_labels(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[Any, NDArray[Any], NDArray[np.uint8], FloatArray | None]:
+        """The rows of positive weight, the classes, and for each row which of them it has and its weight."""
+        X = self._begin_fit(X, y, "labels")
+        classes, target = read_labels(X, y, several=self._takes_several_classes)
+        X, target, weights = self._keep_weighted(X, target, sample_weight)
+        classes, target = keep_present(classes, target)
+        self._refuse_threshold_of(classes.size)
+        return X, classes, target, weights
 
     def _warn_of_one_label(self, table: TrainingTable, totals: FloatArray, training: Training) -> tuple[str, ...]:
         """What to say where rows get one label, or none some class, or no more right ones than by a constant answer.
@@ -137,8 +137,9 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         """
         rows = self._encode_rows(X)
         if self.classes_.size > 2:
-            weights = self._share_classes(rows)
-            return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+            weights = self._weigh_classes(rows)
+            shares = np.maximum(weights if self.rule == "mean" else expit(weights), TINY)
+            return np.asarray(shares / shares.sum(axis=1, keepdims=True))
         if self.rule == "mean":
             share = 0.5 + 0.5 * place_scores(self.ensemble_, rows, self.noise_)
             return np.stack([1 - share, share], axis=1)
@@ -146,15 +147,6 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         failure = np.minimum(certificates.failure, 0.5)
         is_one = certificates.label == self.classes_[1]
         return np.stack([np.where(is_one, failure, 1 - failure), np.where(is_one, 1 - failure, failure)], axis=1)
-
-    def _share_classes(self, rows: FloatArray) -> FloatArray:
-        """What speaks for each of several classes, positive; the label has the most."""
-        (ensemble,) = self.ensemble_.members
-        if self.rule == "mean":
-            return np.maximum(expect_margins(ensemble, rows, self.noise_), TINY)
-        assert self.noise_ is not None  # a vote has one
-        odds = weigh_votes(ensemble, rows, self.noise_, self.n_jobs)
-        return np.asarray(np.maximum(expit(odds), TINY))
 
     def _certify_by_law(self, rows: FloatArray) -> list[Certificates]:
         """Certificates that follow from probabilities alone: these rank rows as probabilities do."""
@@ -280,13 +272,12 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             Where 50 rows or more all get one label: their certificates say nothing about the model, unless all of them
             are of that class indeed.
         """
-        check_is_fitted(self)
-        asked = [self._name_columns(one) for one in self._ask_threats(l0, unseen, threat)]
-        check_request(rule or self.rule, proof, self._choose_noise(noise, *asked[:1]), asked)
-        rows = self._encode_rows(X)
-        with self._listen(), counting("certifying", len(rows)):
-            found = _certify_named(self, rows, asked, rule, proof, noise, backend, n_jobs)
-        found = [one.with_origin(X) for one in found]
+        request = self._ask(X, self._ask_threats(l0, unseen, threat), rule, noise, proof, n_jobs)
+        with self._listen(), counting("certifying", len(request.rows)):
+            certified = certify_checked(
+                self.ensemble_, request.rows, request.noise, request.threats, backend=backend, **request.how
+            )
+        found = [one.with_classes(self.classes_).with_origin(X) for one in certified]
         remark = judge_labels(found[0].label) if found else None
         if remark is not None:
             warnings.warn(remark.text, stacklevel=2)
@@ -296,11 +287,6 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
     def _gives_probabilities(self) -> bool:
         """Whether `predict_proba` says how likely each class is, and not a share of noisy copies or a score's place."""
         return False
-
-    @property
-    def _costs(self) -> Costs | None:
-        """What mistakes cost, as `cost` or `decision_threshold` says; None where all count the same."""
-        return read_costs(self.decision_threshold, self.cost)
 
     @property
     def _points(self) -> float:
@@ -345,22 +331,32 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             them back). `pushes`, `nearest` and `sentences` say the same in words.
         """
         check_is_fitted(self)
-        table, _ = as_table(X, self.encoding_)
-        rows = self._encode_rows(table)
-        asked = self._name_columns(threat or self.default_threat)
-        chosen = self._choose_noise(noise, asked)
+        request = self._ask(as_table(X, self.encoding_), self._ask_threats(None, None, threat), rule, noise)
+        (asked,) = request.threats
         found = []
-        for row in rows:
+        for row in request.rows:
             here = asked.with_whole(self.encoding_.find_whole(row[None])) if whole else asked
-            found.append(self._explain_row(row, here, asked, rule or self.rule, chosen))
+            found.append(self._explain_row(row, here, asked, request.rule, request.noise))
         return found[0] if len(found) == 1 else Explanations(found)
 
     def _explain_row(
         self, row: FloatArray, threat: Threat, plain: Threat, rule: str, noise: Noise | None
     ) -> RowExplanation:
         """One row under a threat; `plain` is the same before whole numbers stayed whole."""
+
+        def certify_row(one: Threat) -> Certificates:
+            return certify_checked(self.ensemble_, row[None], noise, [one], rule=rule)[0]
+
         found = explain(self.ensemble_, row, noise, rule=rule, threat=threat)
-        rival = 1 - int(found.label) if self.classes_.size == 2 else self._find_rival(row, threat, rule, noise)
+        rival = 1 - int(found.label)
+        if self.classes_.size > 2:  # the one that a change reaches first
+            certified = certify_row(threat)
+            own = 1 - int(certified.label[0])
+            rival = own if certified.runner_up is None else int(certified.runner_up[0])
+        in_steps = threat.steps != plain.steps
+        if in_steps and threat.norm is not None:  # does it matter that numbers stay whole?
+            numbers = certify_row(replace(plain, l0=0, missing="fixed"))
+            in_steps = found.joint.certified > float(numbers.radius[0])
         return explain_label(
             found,
             self.ensemble_,
@@ -373,20 +369,8 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             names=name_all(self),
             points=self._points,
             unit=name_unit(self, threat),
-            in_steps=threat.steps != plain.steps
-            and (threat.norm is None or found.joint.certified > self._find_radius(row, plain, rule, noise)),
+            in_steps=in_steps,
         )
-
-    def _find_radius(self, row: FloatArray, threat: Threat, rule: str, noise: Noise | None) -> float:
-        """The radius of changes of numbers alone."""
-        numbers = replace(threat, l0=0, missing="fixed")
-        (found,) = certify_checked(self.ensemble_, row[None], noise, [numbers], rule=rule)
-        return float(found.radius[0])
-
-    def _find_rival(self, row: FloatArray, threat: Threat, rule: str, noise: Noise | None) -> int:
-        """Of several classes the one that a change reaches first."""
-        (found,) = certify_checked(self.ensemble_, row[None], noise, [threat], rule=rule)
-        return int(found.runner_up[0]) if found.runner_up is not None else 1 - int(found.label[0])
 
     def attack(
         self,
@@ -414,31 +398,19 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             index of `X` where the table that the classifier was trained on has names. A category that training did not
             see stands for all such.
         """
-        rows = self._encode_rows(X)
-        asked = self._name_columns(threat or self.default_threat)
-        chosen = self._choose_noise(noise, asked)
-        with self._listen(), counting("attacking", len(rows)):
-            found = attack_encoded(self, rows, chosen, rule or self.rule, asked, random_state)
-        return name_rows(self, found.with_origin(X))
-
-    def audit(self, X: Any, certificates: Certificates, *, rows: int | None = 200, random_state: int = 0) -> Audit:
-        """Prove what `certify` claimed about these rows once more, by other code, in ball arithmetic.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_rows, n_features)
-            The rows that were certified.
-        certificates : Certificates
-        rows, random_state
-            As for `derand.audit`.
-
-        Returns
-        -------
-        Audit
-        """
-        refuse_other_rows(X, certificates, "X")
-        with self._listen():
-            return audit(self.ensemble_, self._encode_rows(X), certificates, rows=rows, random_state=random_state)
+        request = self._ask(X, self._ask_threats(None, None, threat), rule, noise)
+        with self._listen(), counting("attacking", len(request.rows)):
+            found = attack(
+                self.ensemble_,
+                request.rows,
+                request.noise,
+                rule=request.rule,
+                threat=request.threats[0],
+                random_state=random_state,
+                n_jobs=request.n_jobs,
+            )
+        found = found.with_classes(self.classes_).with_origin(X)
+        return replace(found, rows=self._name_changed(found.rows, found.origin))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -481,20 +453,6 @@ def certify_encoded(
 ) -> list[Certificates]:
     """`certify` for rows that `encode_rows` returned, for each of several threats that differ in `l0` alone."""
     asked = [classifier._name_columns(one) for one in threats]
-    return _certify_named(classifier, rows, asked, rule, proof, noise, backend, n_jobs)
-
-
-def _certify_named(
-    classifier: CertifiedClassifier,
-    rows: FloatArray,
-    asked: Sequence[Threat],
-    rule: str | None,
-    proof: str,
-    noise: Noise | str | float | None,
-    backend: str | None,
-    n_jobs: int | None,
-) -> list[Certificates]:
-    """The same for threats whose columns are numbers."""
     found = certify_checked(
         classifier.ensemble_,
         rows,

@@ -31,11 +31,11 @@ from derand.convert import (
 )
 from derand.estimators._base import CertifiedEstimator, Columns, Training
 from derand.estimators._classifier import CertifiedClassifier
-from derand.estimators._cutting import Cut, find_threshold, keep_sides
 from derand.estimators._inside import assemble
 from derand.estimators._regressor import CertifiedRegressor
+from derand.estimators._threshold import Cut, find_threshold, keep_sides
 from derand.model import AdditiveEnsemble
-from derand.noise import Noise, as_noise_or_none
+from derand.noise import Noise
 from derand.tables import CategoryKindError, TableEncoding, as_rows, list_other_floats, take_rows
 from derand.train import SCALINGS, RegressionTable, RegressionTraining, TrainingTable, measure_units
 
@@ -49,11 +49,12 @@ class ImportedEstimator(CertifiedEstimator):
     ensemble_: Any
     scaling: str | None = None
     categorical_features: Columns = None
+    _needs_noise = False
 
     def __init__(
         self,
         *,
-        noise: Noise | str | float | None = "none",
+        noise: Noise | str | float | None = None,
         rule: str = "mean",
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -63,16 +64,9 @@ class ImportedEstimator(CertifiedEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _check_noise(self) -> None:
-        self._make_noise()
-        if self._make_noise() is None and self.rule == "vote":
-            raise ValueError(
-                "`noise` must not be 'none' under the rule 'vote', which counts noisy copies: give a noise such as "
-                "'gaussian:0.25', or use rule='mean'."
-            )
-
-    def _make_noise(self) -> Noise | None:
-        return None if self.noise is None else as_noise_or_none(self.noise)
+    @property
+    def _default_noise(self) -> Noise | None:
+        return None
 
     def _refuse_training(self) -> NoReturn:
         raise TypeError(
@@ -148,7 +142,7 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
     Parameters
     ----------
     noise : Noise, str or None
-        "none" (or None) for the model as deployed; a noise such as "gaussian:0.25" smooths it.
+        Such as "gaussian:0.25", which smooths it; "none", which is also the default, for the model as deployed.
     rule : {"mean", "vote"}
         How `predict` answers; without noise "mean" is the model's own answer.
     n_jobs : int or None
@@ -184,7 +178,7 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
     def __init__(
         self,
         *,
-        noise: Noise | str | float | None = "none",
+        noise: Noise | str | float | None = None,
         rule: str = "mean",
         n_jobs: int | None = None,
         verbose: bool = False,
@@ -261,8 +255,7 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
         scores = self.decision_function(X)
         if scores.ndim == 2:
             return scores if self.link_ == "share" else np.asarray(softmax(scores, axis=1))
-        asked = find_threshold(self.decision_threshold, self.cost)
-        return keep_sides(self._find_cut().read(scores), scores > 0, asked)
+        return keep_sides(self._find_cut().read(scores), scores > 0, self._asked_threshold)
 
 
 class ImportedRegressor(ImportedEstimator, CertifiedRegressor):
@@ -279,7 +272,7 @@ def from_model(
     model: Any,
     X: Any = None,
     *,
-    noise: Noise | str | float = "none",
+    noise: Noise | str | float | None = None,
     rule: str = "mean",
     scaling: str | None = "auto",
     classes: ArrayLike | None = None,
@@ -300,8 +293,8 @@ def from_model(
         Rows such as those it was trained on. They give names to columns where the library keeps none, tell text from
         numbers where it keeps the text of categories alone (interpret), give the units in which radii and noise count
         (`scaling`), and raw scores are compared on them, too.
-    noise : Noise or str
-        "none" for the model as deployed; `certify` takes another one.
+    noise : Noise, str or None
+        "none", which is also the default, for the model as deployed; `certify` takes another one.
     rule : {"mean", "vote"}
     scaling : {"auto", "standard", "range", "robust"} or None
         What counts as a change of 1 of each column, measured on X; None for 1 in its own units. "auto" is "standard",
@@ -361,7 +354,7 @@ def _cut_own(model: CertifiedEstimator, asked: Mapping[str, Any]) -> CertifiedEs
 def _give_back(model: CertifiedEstimator, noise: Any, rule: str, scaling: str | None) -> CertifiedEstimator:
     """An estimator of this package, fitted, as it is."""
     check_is_fitted(model)
-    if (noise, rule, scaling) != ("none", "mean", "auto"):
+    if (noise, rule, scaling) != (None, "mean", "auto"):
         raise ValueError(
             f"`model` is a {type(model).__name__} of this package, which keeps the noise, rule and scaling that it was "
             "fitted with: leave them out, and give others to `certify` or to a new fit."
@@ -383,7 +376,7 @@ def from_reading(
     reading: Reading,
     X: Any,
     *,
-    noise: Noise | str | float,
+    noise: Noise | str | float | None,
     rule: str,
     scaling: str | None,
     n_jobs: int | None,

@@ -6,7 +6,6 @@ Owns which rows are looked at, and the text of the warnings. Must not know how a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,9 +13,8 @@ from numpy.typing import NDArray
 from derand._core.arrays import FloatArray, IntArray
 from derand._core.text import format_percent, quote_short
 from derand.certificates import find_labels
+from derand.estimators._base import CertifiedEstimator
 from derand.metrics import FEW_ROWS, Estimate, find_wilson_interval, weigh_shares
-from derand.model import Model
-from derand.noise import Noise
 from derand.train import TrainingTable
 
 _ROUNDS = (64, 2000)
@@ -29,19 +27,6 @@ _FINER = "AdditiveClassifier"
 """What to try where one stump per feature does not outweigh the larger class."""
 
 
-class Fitted(Protocol):
-    """What is asked of a fitted classifier."""
-
-    ensemble_: Model
-    noise_: Noise | None
-    classes_: NDArray[Any]
-    class_weight: Any
-    rule: str
-    n_jobs: int | None
-
-    def get_params(self, deep: bool = ...) -> dict[str, Any]: ...
-
-
 @dataclass(frozen=True, slots=True)
 class OneLabel:
     """That all rows which were looked at get one label."""
@@ -51,7 +36,7 @@ class OneLabel:
     n_rows: int
 
 
-def warn_of_one_label(classifier: Fitted, table: TrainingTable, totals: FloatArray) -> tuple[str, ...]:
+def warn_of_one_label(classifier: CertifiedEstimator, table: TrainingTable, totals: FloatArray) -> tuple[str, ...]:
     """What to say where all training rows get the same label, though several classes occur; nothing where they do not.
 
     `table`: what it was trained on; `totals` (n_classes,): how many rows each class has, or their weight.
@@ -78,7 +63,7 @@ def warn_of_one_label(classifier: Fitted, table: TrainingTable, totals: FloatArr
     return (text,)
 
 
-def find_one_label(classifier: Fitted, table: TrainingTable) -> OneLabel | None:
+def find_one_label(classifier: CertifiedEstimator, table: TrainingTable) -> OneLabel | None:
     """The only label that rows of a training table get; None where they get several."""
     n_rows = table.target.size
     for most in _ROUNDS:
@@ -91,7 +76,7 @@ def find_one_label(classifier: Fitted, table: TrainingTable) -> OneLabel | None:
     return OneLabel(int(labels[0]), chosen.size, n_rows)
 
 
-def warn_of_no_gain(classifier: Fitted, table: TrainingTable, totals: FloatArray) -> tuple[str, ...]:
+def warn_of_no_gain(classifier: CertifiedEstimator, table: TrainingTable, totals: FloatArray) -> tuple[str, ...]:
     """What to say where no more training rows get the right label than by the constant answer; else nothing.
 
     Where classes or rows were given weights, or the decision was moved, right answers are meant to be given away: then
@@ -122,7 +107,7 @@ def warn_of_no_gain(classifier: Fitted, table: TrainingTable, totals: FloatArray
     return (text,)
 
 
-def _rate_labels(classifier: Fitted, table: TrainingTable, shares: FloatArray) -> tuple[Estimate, int]:
+def _rate_labels(classifier: CertifiedEstimator, table: TrainingTable, shares: FloatArray) -> tuple[Estimate, int]:
     """The share of right labels, classes weighing as told, and of how many rows: as many as are needed to be sure."""
     n_classes = shares.size
     for most in (number for number in _ROUNDS if number >= 2 * n_classes):  # some rows of every class
@@ -137,7 +122,7 @@ def _rate_labels(classifier: Fitted, table: TrainingTable, shares: FloatArray) -
     return found, int(chosen.size)
 
 
-def warn_of_unseen_classes(classifier: Fitted, table: TrainingTable) -> tuple[str, ...]:
+def warn_of_unseen_classes(classifier: CertifiedEstimator, table: TrainingTable) -> tuple[str, ...]:
     """What to say where training rows have one of several classes, and none of them gets it; else nothing.
 
     `table`: what it was trained on.
@@ -168,13 +153,13 @@ def warn_of_unseen_classes(classifier: Fitted, table: TrainingTable) -> tuple[st
     return (text,)
 
 
-def _name_weights(classifier: Fitted) -> str:
+def _name_weights(classifier: CertifiedEstimator) -> str:
     """How rows of a class get more weight, but for what was done already."""
     own = '`class_weight` (such as "balanced", --class-weight balanced) or '
     return f"{own if classifier.class_weight is None else ''}`sample_weight`"
 
 
-def _find_labels(classifier: Fitted, rows: FloatArray) -> IntArray:
+def _find_labels(classifier: CertifiedEstimator, rows: FloatArray) -> IntArray:
     return find_labels(classifier.ensemble_, rows, classifier.noise_, rule=classifier.rule, n_jobs=classifier.n_jobs)
 
 
@@ -200,7 +185,7 @@ def _spread(places: IntArray, number: int) -> IntArray:
     return places[np.linspace(0, len(places) - 1, number).round().astype(np.int64)]
 
 
-def _list_cures(classifier: Fitted, *, is_constant: bool, is_even: bool) -> str:
+def _list_cures(classifier: CertifiedEstimator, *, is_constant: bool, is_even: bool) -> str:
     """What to try, in words: only what this classifier has and has not done yet."""
     cures = ["less noise"]
     if classifier.class_weight is None and not is_even:

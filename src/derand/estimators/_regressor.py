@@ -1,25 +1,23 @@
 """What all regressors share: numbers as targets, predicting, and certifying intervals.
 
-Owns the errors that bad targets get. Predicting and certifying run the same code (`derand.certify_interval`). Must not
-know how tables are read (`_base`) or how anything is trained.
+Predicting and certifying run the same code (`derand.certify_interval`). Must not know how tables are read (`_base`) or
+how anything is trained.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
-from sklearn.utils import assert_all_finite
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
+from sklearn.utils.validation import check_is_fitted
 
 from derand._core.arrays import FloatArray
-from derand._core.origin import refuse_other_rows
 from derand._core.progress import counting
-from derand.auditing import Audit, audit
 from derand.certificates import (
     IntervalAttacks,
     Intervals,
@@ -27,12 +25,10 @@ from derand.certificates import (
     attack_interval,
     certify_interval_checked,
     certify_radius_checked,
-    check_request,
     find_answers,
 )
-from derand.estimators._attacking import name_changed
 from derand.estimators._base import CertifiedEstimator
-from derand.estimators._reading import refuse_gaps
+from derand.estimators._inputs import read_targets
 from derand.estimators._showing import as_table, name_all, name_unit
 from derand.explain import Explanations, Extreme, NumberExplanation, Reach, explain_regression
 from derand.model import Model
@@ -40,8 +36,6 @@ from derand.noise import Noise
 from derand.threat import EVERY, Threat
 from derand.train import RegressionTable, RegressionTraining
 
-_LARGEST = 1e15
-"""Of targets: whole scores beside them must fit into doubles."""
 _INSTEAD = {
     "certify": "`certify_interval(X, radius)` says where an answer stays, `certify_radius(X, tolerance)` how much "
     "change keeps it within a tolerance",
@@ -68,12 +62,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
 
     def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
         """Train, and say what there is to warn of."""
-        if y is None:
-            raise ValueError(f"requires y to be passed, but the target y is None: give {type(self).__name__} numbers.")
-        self._check_parameters()
-        X = self._check_table(X, reset=True)
-        target = read_targets(X, y)
-        X, target, weights = self._keep_weighted(X, target, sample_weight)
+        X, target, weights = self._read_numbers(X, y, sample_weight)
         encoding, matrix = self._learn_encoding(X)
         n_categories = {column: len(values) for column, values in encoding.categories.items()}
         table = RegressionTable.of(matrix, target, weights, n_categories, encoding.names)
@@ -87,6 +76,13 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         }
         self.feature_importances_ = training.importances
         return training.warnings
+
+    def _read_numbers(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[Any, FloatArray, FloatArray | None]:
+        """The rows of positive weight, their targets and weights."""
+        X = self._begin_fit(X, y, "numbers")
+        return self._keep_weighted(X, read_targets(X, y), sample_weight)
 
     def predict(self, X: Any) -> FloatArray:
         """The number that answers each row, by the `rule`: the median of noisy copies, or the expected score.
@@ -140,10 +136,11 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         -------
         Intervals
         """
-        rows, chosen, asked = self._ask(X, l0, unseen, threat, rule, proof, noise)
-        size, how = choose_radius(self, asked, radius), self._choose_way(rule, proof, n_jobs)
+        request = self._ask(X, self._ask_threats(l0, unseen, threat), rule, noise, proof, n_jobs)
+        rows, chosen, (asked,) = request.rows, request.noise, request.threats
+        size = choose_radius(self, asked, radius)
         with self._listen(), counting("certifying", len(rows)):
-            found = certify_interval_checked(self.ensemble_, rows, chosen, asked, radius=size, **how)
+            found = certify_interval_checked(self.ensemble_, rows, chosen, asked, radius=size, **request.how)
         return found.with_origin(X)
 
     def certify_radius(
@@ -173,15 +170,11 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         -------
         ToleranceRadii
         """
-        rows, chosen, asked = self._ask(X, l0, unseen, threat, rule, proof, noise)
-        how = self._choose_way(rule, proof, n_jobs)
+        request = self._ask(X, self._ask_threats(l0, unseen, threat), rule, noise, proof, n_jobs)
+        rows, chosen, (asked,) = request.rows, request.noise, request.threats
         with self._listen(), counting("certifying", len(rows)):
-            found = certify_radius_checked(self.ensemble_, rows, chosen, asked, tolerance=tolerance, **how)
+            found = certify_radius_checked(self.ensemble_, rows, chosen, asked, tolerance=tolerance, **request.how)
         return found.with_origin(X)
-
-    def _choose_way(self, rule: str | None, proof: str, n_jobs: int | None) -> dict[str, Any]:
-        """How is certified; what is not said is the estimator's own."""
-        return {"rule": rule or self.rule, "proof": proof, "n_jobs": self.n_jobs if n_jobs is None else n_jobs}
 
     def attack_interval(
         self,
@@ -209,19 +202,20 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
             With changed rows that `predict` takes: arrays, or frames of the library and with the index of `X` where the
             table that the regressor was trained on has names. A category that training did not see stands for all such.
         """
-        rows, chosen, asked = self._ask(X, None, None, threat, rule, "best", noise)
+        request = self._ask(X, self._ask_threats(None, None, threat), rule, noise)
+        (asked,) = request.threats
         found = attack_interval(
             self.ensemble_,
-            rows,
-            chosen,
+            request.rows,
+            request.noise,
             choose_radius(self, asked, radius),
-            rule=rule or self.rule,
+            rule=request.rule,
             threat=asked,
             random_state=random_state,
-            n_jobs=self.n_jobs,
+            n_jobs=request.n_jobs,
         )
         found = found.with_origin(X)
-        low, high = (name_changed(self, np.asarray(one), found.origin) for one in (found.low_rows, found.high_rows))
+        low, high = (self._name_changed(np.asarray(one), found.origin) for one in (found.low_rows, found.high_rows))
         return replace(found, low_rows=low, high_rows=high)
 
     def explain(
@@ -253,10 +247,10 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
             found leave whole numbers whole.
         """
         check_is_fitted(self)
-        table, _ = as_table(X, self.encoding_)
-        rows, chosen, asked = self._ask(table, None, None, threat, rule, "best", noise)
+        request = self._ask(as_table(X, self.encoding_), self._ask_threats(None, None, threat), rule, noise)
+        (asked,) = request.threats
         size = choose_radius(self, asked, radius)
-        found = [self._explain_row(row, chosen, asked, size, rule or self.rule) for row in rows]
+        found = [self._explain_row(row, request.noise, asked, size, request.rule) for row in request.rows]
         return found[0] if len(found) == 1 else Explanations(found)
 
     def _explain_row(
@@ -269,7 +263,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
 
         joint = bound(threat)
         reaches = []
-        for at in _find_free(model, threat, row):
+        for at in _list_free(model, threat, row):
             ends = bound(_leave_alone(model, threat, at))
             reaches.append(Reach(at, float(ends.low[0]), float(ends.high[0])))
         steps = threat.with_whole(self.encoding_.find_whole(row[None]))
@@ -292,27 +286,6 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
             unit=name_unit(self, threat),
         )
 
-    def audit(
-        self, X: Any, certificates: Intervals | ToleranceRadii, *, rows: int | None = 200, random_state: int = 0
-    ) -> Audit:
-        """Prove once more what `certify_interval` or `certify_radius` claimed, by other code, in ball arithmetic.
-
-        Parameters
-        ----------
-        X : array or frame of shape (n_rows, n_features)
-            The rows that were certified.
-        certificates : Intervals or ToleranceRadii
-        rows, random_state
-            As for `derand.audit`.
-
-        Returns
-        -------
-        Audit
-        """
-        refuse_other_rows(X, certificates, "X")
-        with self._listen():
-            return audit(self.ensemble_, self._encode_rows(X), certificates, rows=rows, random_state=random_state)
-
     @property
     def _points(self) -> float:
         """How many whole scores are 1 of the target."""
@@ -322,25 +295,10 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
     def _height(self) -> str:
         return "added to the answer"
 
-    def _ask(
-        self,
-        X: Any,
-        l0: int | None,
-        unseen: bool | None,
-        threat: Threat | None,
-        rule: str | None,
-        proof: str,
-        noise: Noise | str | float | None,
-    ) -> tuple[FloatArray, Noise | None, Threat]:
-        """Rows as the model reads them, the noise and the threat that are asked for; refused before rows are read."""
-        check_is_fitted(self)
+    def _ask_threats(self, l0: int | Sequence[int] | None, unseen: bool | None, threat: Threat | None) -> list[Threat]:
         if np.ndim(l0) != 0:  # type: ignore[arg-type]
             raise ValueError(f"`l0` must be one number of categorical features here, got {l0!r}.")
-        (asked,) = self._ask_threats(l0, unseen, threat)
-        named = self._name_columns(asked)
-        chosen = self._choose_noise(noise, named)
-        check_request(rule or self.rule, proof, chosen, [named])
-        return self._encode_rows(X), chosen, named
+        return super()._ask_threats(l0, unseen, threat)
 
 
 def _leave_alone(model: Model, threat: Threat, column: int) -> Threat:
@@ -353,37 +311,11 @@ def _leave_alone(model: Model, threat: Threat, column: int) -> Threat:
     return replace(threat, frozen=others, l0=int(column in model.categorical_features), missing="fixed", **own)
 
 
-def _find_free(model: Model, threat: Threat, row: FloatArray) -> list[int]:
+def _list_free(model: Model, threat: Threat, row: FloatArray) -> list[int]:
     """Columns of a model that may change, each by itself: numbers that the threat lets change, and categories."""
     numbers = [at for at in model.numerical_features if not np.isnan(row[at])]
     free = [at for at in numbers if threat.may_move(at)]
     return [*free, *(int(at) for at in model.categorical_features if at not in threat.frozen)]
-
-
-_LABELS = "labels are learnt by a classifier, such as AdditiveClassifier"
-
-
-def read_targets(X: Any, y: ArrayLike) -> FloatArray:
-    """The number of each row, all of them finite and of a size that can be computed with."""
-    if np.asarray(y).dtype.kind == "c":
-        raise ValueError("Complex data not supported: `y` must hold numbers, got complex ones.")
-    given: NDArray[Any] = column_or_1d(y, warn=True)
-    check_consistent_length(X, given)
-    refuse_gaps(given, "a number")
-    if given.dtype.kind not in "biufO":
-        found = "text" if given.dtype.kind in "US" else f"the type {given.dtype}"
-        raise ValueError(f"`y` must hold numbers, got {found}: {_LABELS}.")
-    try:
-        target = given.astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"Unknown label type: `y` must hold numbers, got text or something else among them: {_LABELS}."
-        ) from None
-    assert_all_finite(target, input_name="y")
-    largest = float(np.abs(target).max(initial=0.0))
-    if largest > _LARGEST:
-        raise ValueError(f"`y` must lie within +-{_LARGEST:g}, got {largest:g}: divide it by some large number.")
-    return target
 
 
 def choose_radius(regressor: CertifiedRegressor, threat: Threat, radius: float | None) -> float | None:

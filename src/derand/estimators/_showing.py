@@ -47,6 +47,14 @@ class Shown(Protocol):
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters of the constructor."""
 
+    @property
+    def _points(self) -> float:
+        """How many whole scores are one unit of what is shown."""
+
+    @property
+    def _height(self) -> str:
+        """What that unit is called."""
+
     def _encode_rows(self, X: Any) -> FloatArray:
         """Rows as the model reads them."""
 
@@ -73,29 +81,29 @@ def keep_densities(rows: FloatArray, encoding: TableEncoding) -> dict[int, Densi
     return {at: measure_density(some[:, at], at in encoding.categories) for at in range(encoding.n_features)}
 
 
-def as_table(X: Any, encoding: TableEncoding) -> tuple[Any, bool]:
-    """Rows as a table, and whether they were given as one row: a Series, a mapping, or an array of one dimension."""
+def as_table(X: Any, encoding: TableEncoding) -> Any:
+    """Rows as a table; one row may be a Series, a mapping, or an array of one dimension."""
     if is_frame(X):
-        return X, False
+        return X
     names = encoding.names
     index = getattr(X, "index", None)
     if isinstance(X, Mapping) or (hasattr(X, "to_dict") and index is not None and not callable(index)):
         given = dict(X) if isinstance(X, Mapping) else X.to_dict()
         if names is None:
-            return np.array([list(given.values())], dtype=object if encoding.categories else None), True
+            return np.array([list(given.values())], dtype=object if encoding.categories else None)
         absent = [name for name in names if name not in given]
         if absent:
             raise ValueError(
                 f"`X` must name every column of the training table, got a row without {quote_short(absent[0])}"
                 f"{f' and {len(absent) - 1} more' if len(absent) > 1 else ''}."
             )
-        return _name_cells([given[name] for name in names], encoding), True
+        return _name_cells([given[name] for name in names], encoding)
     cells = np.asarray(X) if not isinstance(X, list | tuple) else np.array(X, dtype=object)
     if cells.ndim != 1 or (cells.size and isinstance(cells[0], list | tuple | np.ndarray)):
-        return X, False
+        return X
     if names is not None and len(names) == cells.size:
-        return _name_cells(list(cells), encoding), True
-    return (cells[None] if encoding.categories else cells[None].astype(np.float64)), True
+        return _name_cells(list(cells), encoding)
+    return cells[None] if encoding.categories else cells[None].astype(np.float64)
 
 
 def _name_cells(cells: Sequence[Any], encoding: TableEncoding) -> Any:
@@ -142,34 +150,33 @@ def draw_estimator(
     max_columns: int,
     radius: float | None,
     threat: Threat,
-    height: str,
-    points: float,
-    classes: Sequence[object] = (),
 ) -> NDArray[Any]:
     """Shapes of an estimator's columns; `threat` by numbers of columns, in the estimator's units."""
     if isinstance(max_columns, bool) or operator.index(max_columns) < 1:
         raise ValueError(f"`max_columns` must be a whole number, 1 or larger, got {max_columns!r}.")
     from derand.explain.plots.model import Picture, draw_model
 
-    asked = _find_columns(estimator.encoding_, columns)
+    importances = getattr(estimator, "feature_importances_", None)
     picture = Picture(
-        columns=asked,
+        columns=_read_columns(estimator.encoding_, columns),
         rows=None if X is None else estimator._encode_rows(X),
         kept=getattr(estimator, "_seen", None),
-        importances=_find_importances(estimator),
+        importances=None if importances is None else np.asarray(importances, dtype=np.float64),
         radius=_choose_radius(estimator, radius, threat),
         max_columns=max_columns,
         ends=estimator.encoding_.whole,
     )
-    names = name_all(estimator)
+    classes = getattr(estimator, "classes_", np.empty(0))
     return draw_model(
-        estimator.ensemble_, estimator.noise_, threat, names, picture, points=points, height=height, classes=classes
+        estimator.ensemble_,
+        estimator.noise_,
+        threat,
+        name_all(estimator),
+        picture,
+        points=estimator._points,
+        height=estimator._height,
+        classes=classes.tolist() if classes.size > 2 else (),
     )
-
-
-def _find_importances(estimator: Shown) -> FloatArray | None:
-    found = getattr(estimator, "feature_importances_", None)
-    return None if found is None else np.asarray(found, dtype=np.float64)
 
 
 def _choose_radius(estimator: Shown, radius: float | None, threat: Threat) -> float | None:
@@ -186,7 +193,7 @@ def _choose_radius(estimator: Shown, radius: float | None, threat: Threat) -> fl
     return None if estimator.noise_ is None or threat.norm == 0 else estimator.noise_.magnitude
 
 
-def _find_columns(encoding: TableEncoding, columns: Sequence[str | int] | str | int | None) -> list[int] | None:
+def _read_columns(encoding: TableEncoding, columns: Sequence[str | int] | str | int | None) -> list[int] | None:
     """Numbers of columns that are asked for by name or number."""
     if columns is None:
         return None
@@ -196,17 +203,13 @@ def _find_columns(encoding: TableEncoding, columns: Sequence[str | int] | str | 
     for one in asked:
         at = known.get(one) if isinstance(one, str) else operator.index(one)
         if at is None or not 0 <= at < encoding.n_features:
+            names = [quote_short(name) for name in (encoding.names or ())[:3]]
             raise ValueError(
                 f"`columns` must be names or numbers of columns of the training table, got {quote_short(one)}: it has "
-                f"{plural(encoding.n_features, 'column')}{_hint(encoding)}."
+                f"{plural(encoding.n_features, 'column')}{f', such as {join_words(names)}' if names else ''}."
             )
         found.append(at)
     return found
-
-
-def _hint(encoding: TableEncoding) -> str:
-    names = [quote_short(name) for name in (encoding.names or ())[:3]]
-    return f", such as {join_words(names)}" if names else ""
 
 
 def write_fitted(estimator: Any) -> str:

@@ -21,11 +21,9 @@ from sklearn.utils import check_random_state, get_tags
 from derand._core.arrays import FloatArray, IntArray
 from derand._core.text import quote_short
 from derand.convert import Reading, read_model
-from derand.estimators._base import CertifiedEstimator, Columns
+from derand.estimators._base import DEFAULT_NOISE, Columns
 from derand.estimators._imported import ImportedClassifier, ImportedEstimator, ImportedRegressor, from_reading
 from derand.estimators._inside import assemble
-from derand.estimators._reading import keep_present, read_labels
-from derand.estimators._regressor import read_targets
 from derand.metrics import judge_answers, measure_answers
 from derand.noise import Noise
 from derand.tables import stack_copies, take_rows
@@ -39,6 +37,7 @@ _MOST_COPIES = 1_000
 class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
     """What both share: noisy copies, training, reading what was trained."""
 
+    _needs_noise = True
     _measure = ""
     """What `score` is, in words."""
 
@@ -46,7 +45,7 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         self,
         estimator: Any,
         *,
-        noise: Noise | str | float | None = "gaussian:0.25",
+        noise: Noise | str | float | None = None,
         augment: int = 10,
         rule: str = "vote",
         scaling: str | None = "standard",
@@ -65,11 +64,9 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def _check_noise(self) -> None:
-        CertifiedEstimator._check_noise(self)
-
-    def _make_noise(self) -> Noise | None:
-        return CertifiedEstimator._make_noise(self)
+    @property
+    def _default_noise(self) -> Noise | None:
+        return DEFAULT_NOISE
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
@@ -90,7 +87,7 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         encoding, matrix = self._learn_encoding(X)
         codes = {column: len(values) for column, values in encoding.categories.items()}
         table = TrainingTable(matrix, np.zeros(len(matrix), dtype=np.uint8), np.ones(2), None, codes, encoding.names)
-        noise, _ = self._resolve_noise(table)
+        noise, _ = self._scale_noise(table)
         assert noise is not None  # `_check_noise`
         rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         rows, copies = X, 1
@@ -196,8 +193,8 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
     ----------
     estimator : classifier that `from_model` can read
         Such as LGBMClassifier(max_depth=1); it is cloned, not changed.
-    noise : Noise or str
-        The noise that smooths the model, and that is added to the numbers of training rows.
+    noise : Noise, str or None
+        The noise that smooths the model, and that is added to the numbers of training rows; None is `Gaussian(0.25)`.
     augment : int
         Noisy copies of each row to train on, instead of the row itself; 0 trains on the rows as they are. Categories,
         booleans and missing values are the same in all copies.
@@ -253,7 +250,7 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
         self,
         estimator: Any,
         *,
-        noise: Noise | str | float | None = "gaussian:0.25",
+        noise: Noise | str | float | None = None,
         augment: int = 10,
         rule: str = "vote",
         scaling: str | None = "standard",
@@ -279,14 +276,7 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
         self.cost = cost
 
     def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
-        if y is None:
-            raise ValueError(f"requires y to be passed, but the target y is None: give {type(self).__name__} labels.")
-        self._check_parameters()
-        X = self._check_table(X, reset=True)
-        classes, target = read_labels(X, y, several=True)
-        X, target, weights = self._keep_weighted(X, target, sample_weight)
-        classes, target = keep_present(classes, target)
-        self._refuse_threshold_of(classes.size)
+        X, classes, target, weights = self._read_labels(X, y, sample_weight)
         return self._train_inner(X, classes[target], weights)
 
     def _fit_inner(self, model: Any, rows: Any, target: NDArray[Any], weights: dict[str, Any]) -> Any:
@@ -334,12 +324,7 @@ class SmoothedRegressor(SmoothedEstimator, ImportedRegressor):
     _measure = "R^2"
 
     def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
-        if y is None:
-            raise ValueError(f"requires y to be passed, but the target y is None: give {type(self).__name__} numbers.")
-        self._check_parameters()
-        X = self._check_table(X, reset=True)
-        X, target, weights = self._keep_weighted(X, read_targets(X, y), sample_weight)
-        return self._train_inner(X, target, weights)
+        return self._train_inner(*self._read_numbers(X, y, sample_weight))
 
     def _rate(self, answers: NDArray[Any], target: NDArray[Any]) -> float:
         spread = float(((target - target.mean()) ** 2).sum())

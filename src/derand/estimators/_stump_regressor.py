@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from derand._core.threads import count_threads
 from derand.estimators._base import Columns
-from derand.estimators._checks import check_number, check_whole
+from derand.estimators._inputs import check_regularization, check_whole
 from derand.estimators._regressor import CertifiedRegressor
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise
@@ -96,9 +96,6 @@ class StumpRegressor(CertifiedRegressor):
         super()._check_parameters()
         check_whole("n_rounds", self.n_rounds, 1)
         check_regularization(self.regularization)
-        if self.min_rows_per_category is not None:
-            check_whole("min_rows_per_category", self.min_rows_per_category, 1)
-        count_threads(self.n_jobs)
 
     def _train(self, table: RegressionTable, noise: Noise) -> RegressionTraining:
         return train_stump_regressor(
@@ -110,12 +107,3 @@ class StumpRegressor(CertifiedRegressor):
             least_rows=self.min_rows_per_category,
             n_threads=count_threads(self.n_jobs),
         )
-
-
-def check_regularization(value: object) -> None:
-    """Refuse what is neither "cv" nor a positive number."""
-    if isinstance(value, str):
-        if value != "cv":
-            raise ValueError(f"`regularization` must be 'cv' or a number, got {value!r}.")
-        return
-    check_number("regularization", value, 0.0, float("inf"))

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from derand._core.threads import count_threads
 from derand.estimators._base import Columns
-from derand.estimators._checks import check_stump_parameters
 from derand.estimators._classifier import CertifiedClassifier
-from derand.estimators._reading import ClassWeight
+from derand.estimators._inputs import ClassWeight, check_stump_parameters
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise
 from derand.train import StumpTraining, TrainingTable, train_stumps
@@ -128,14 +127,7 @@ class StumpClassifier(CertifiedClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_stump_parameters(
-            levels=self.levels,
-            split_step=self.split_step,
-            max_entropy=self.max_entropy,
-            categorical_leaf=self.categorical_leaf,
-            min_rows_per_category=self.min_rows_per_category,
-            n_jobs=self.n_jobs,
-        )
+        check_stump_parameters(self)
 
     def _train(self, table: TrainingTable, noise: Noise) -> StumpTraining:
         training = train_stumps(

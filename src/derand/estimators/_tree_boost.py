@@ -13,9 +13,8 @@ from derand._core.progress import count_rounds
 from derand._core.threads import count_threads
 from derand.certificates import Certificates
 from derand.estimators._base import Columns
-from derand.estimators._checks import check_number, check_stump_parameters, check_whole
 from derand.estimators._classifier import CertifiedClassifier
-from derand.estimators._reading import ClassWeight
+from derand.estimators._inputs import ClassWeight, check_number, check_stump_parameters, check_whole
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise
 from derand.train import Stumps, TrainingTable, TreeBoosting, boost_stumps, join_tables
@@ -221,14 +220,7 @@ class RobTreeBoostClassifier(CertifiedClassifier):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        check_stump_parameters(
-            levels=self.levels,
-            split_step=self.split_step,
-            max_entropy=self.max_entropy,
-            categorical_leaf=self.categorical_leaf,
-            min_rows_per_category=self.min_rows_per_category,
-            n_jobs=self.n_jobs,
-        )
+        check_stump_parameters(self)
         check_number("split_step", self.split_step, 0.0, np.inf)
         check_whole("n_estimators", self.n_estimators, 1)
         check_number("learning_rate", self.learning_rate, 0.0, np.inf)

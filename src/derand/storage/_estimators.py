@@ -13,7 +13,7 @@ import numpy as np
 
 from derand._core.units import NamedUnits
 from derand.model import Model
-from derand.noise import Noise, as_noise
+from derand.noise import Noise, resolve_noise
 from derand.storage._fields import Field, construct, shorten
 from derand.storage._models import build_model, build_noise, describe_model, describe_noise
 from derand.storage._values import build_array, build_value, describe_array, describe_value
@@ -27,8 +27,6 @@ _FIELDS = ("noise", "feature_names", "categories", "whole", "dates", "booleans",
 """What every estimator's file holds besides its class, its parameters and its classes."""
 _STATED = {"ensemble_", "noise_", "classes_", "encoding_", "n_features_in_", "feature_names_in_"}
 _FITTED_NAME = re.compile(r"[a-z](\w*[a-z0-9])?_", flags=re.ASCII)
-_NOISE_WORDS = ("auto", "none")
-"""What a constructor may take for a noise."""
 
 
 def list_estimators(kind: str) -> dict[str, type[CertifiedEstimator]]:
@@ -107,9 +105,7 @@ def _build_parameters(field: Field, kind: type[CertifiedEstimator]) -> dict[str,
     for name, value in values.items():
         if not _is_finite(value) and (name, value) != ("norm", math.inf):
             fields[name].refuse("hold finite numbers")
-    noise = values["noise"]
-    if noise is not None and not (isinstance(noise, str) and noise in _NOISE_WORDS):
-        construct(partial(as_noise, noise), fields["noise"])
+    construct(partial(resolve_noise, values["noise"]), fields["noise"])
     return values
 
 

@@ -36,8 +36,9 @@ class RadiusClassifier(CertifiedClassifier):
         self.rule = rule
         self.n_jobs = n_jobs
 
-    def _resolve_noise(self, table: TrainingTable) -> tuple[Noise, None]:
-        return Gaussian(max(2 * self.radius, 0.01)), None
+    @property
+    def _default_noise(self) -> Noise | None:
+        return Gaussian(max(2 * self.radius, 0.01))
 
     def _train(self, table: TrainingTable, noise: Noise) -> StumpTraining:
         return train_stumps(table, noise)

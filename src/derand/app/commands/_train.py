@@ -105,8 +105,8 @@ def train(
     noise: Annotated[
         str | None,
         typer.Option(
-            help="Kind and scale, such as gaussian:0.25; kinds are {NOISES}. For additive also auto and none.",
-            show_default="auto for additive, else gaussian:0.25",
+            help="Kind and scale, such as gaussian:0.25; kinds are {NOISES}. For additive also none.",
+            show_default="half of the radius for additive, else gaussian:0.25",
         ),
     ] = None,
     scaling: Annotated[

@@ -148,7 +148,6 @@ def import_file(
         reading = _adopt_kinds(_adopt_names(reading, data), data, target)
         found = match_file(data, reading.encoding, target=target, classes=reading.classes)
     table = None if found is None else found.read_all()
-    noise = "none" if noise is None else noise
     moved: dict[str, Any] = {"decision_threshold": decision_threshold, "cost": cost}
     estimator = _build(reading, found, table, noise=noise, rule=rule, scaling=scaling, **moved)
     measured = {} if found is None or table is None else _measure(estimator, found, table)

@@ -29,7 +29,7 @@ from derand.estimators import (
     fit_checked,
 )
 from derand.metrics import certified_accuracy
-from derand.noise import Noise, as_noise_or_none
+from derand.noise import Noise, resolve_noise
 from derand.storage import save
 from derand.tables import ColumnCheck, ColumnUse, ColumnWarning, TableEncoding, format_data_checks, format_days
 from derand.threat import Threat
@@ -188,8 +188,7 @@ def train_file(
     require_task(task, spell)
     find_trainer(name, None)  # refused before any file is looked at, as far as the task need not be known
     require_parameters(name, {spell(key): key for key, value in options.items() if value is not None}, task)
-    if noise != "auto":
-        as_noise_or_none(noise)
+    resolve_noise(noise)
     path = None if isinstance(threat, Threat) else threat
     require_writable(output, data, *([] if path is None else [path]))
     read = read_training_data(

@@ -1,7 +1,7 @@
 """Tuning: what robustness costs, measured for several values of a parameter, and which of them to take.
 
-`_candidates` says what is tried and where it is measured, `_folds` measures by cross-validation, `_result` recommends,
-`_words` says so. Must not know how classifiers are trained or certified: it clones them, fits and asks.
+`_candidates` says what is tried and where it is measured, `_tune` measures by cross-validation, `_result` recommends.
+Must not know how classifiers are trained or certified: it clones them, fits and asks.
 """
 
 from __future__ import annotations

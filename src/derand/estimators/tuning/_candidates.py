@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from derand._core.arrays import FloatArray
-from derand.estimators import DEFAULT_NOISE, CertifiedClassifier
-from derand.noise import Noise, as_noise
+from derand.estimators import CertifiedClassifier
+from derand.noise import Noise, as_noise, resolve_noise
 from derand.threat import Threat
 from derand.threat_text import NORMS
 
@@ -64,7 +64,7 @@ def choose_threat(estimator: CertifiedClassifier, norm: float | str | None, thre
     return threat
 
 
-def find_candidates(
+def choose_candidates(
     estimator: CertifiedClassifier,
     parameter: str,
     values: Iterable[Any] | None,
@@ -87,7 +87,12 @@ def find_candidates(
         )
     listed = None if values is None else _as_list(values)
     if parameter == NOISE:
-        return _find_noises(known[NOISE], listed, radii, norm, count_numbers)
+        noise = resolve_noise(known[NOISE], estimator._default_noise, norm)
+        if noise is None:
+            raise ValueError(
+                "`noise` must be one whose magnitude is tried, got 'none': give it, such as 'gaussian:0.25'."
+            )
+        return _choose_noises(noise, listed, radii, norm, count_numbers)
     if parameter == RADIUS:
         usual = [radius for radius in TRAINING_RADII if radius or known.get("rule") != "vote"]  # a vote needs noise
         sizes = as_radii(usual if listed is None else listed, "values")
@@ -99,15 +104,14 @@ def find_candidates(
     return Candidates(parameter, tuple(listed), measured, np.full(len(listed), measured.max()))
 
 
-def _find_noises(
-    given: Noise | str | float | None,
+def _choose_noises(
+    noise: Noise,
     values: Sequence[Any] | None,
     radii: ArrayLike | None,
     norm: Any,
     count_numbers: Callable[[], int],
 ) -> Candidates:
     """Noises of several magnitudes. Radii are by default those of balls that fit into the noise's own."""
-    noise = DEFAULT_NOISE if given is None else as_noise(given, norm)
     tried = [factor * noise.magnitude for factor in NOISE_FACTORS] if values is None else values
     noises = tuple(_as_magnitude(noise, value) for value in tried)
     if norm == 0:  # radii count columns: there is no distance that a noise is for

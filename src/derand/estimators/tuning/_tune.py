@@ -1,22 +1,108 @@
-"""`tune`: from an estimator and rows to a Tuning. Owns the order of the steps; each is in a file of its own."""
+"""`tune`: from an estimator and rows to a Tuning, by cross-validation.
+
+Owns the order of the steps, folds and what is counted on them. Must not know what is recommended.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_consistent_length
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import FloatArray, IntArray
+from derand.certificates import Certificates
 from derand.estimators import CertifiedClassifier
-from derand.estimators.tuning._candidates import choose_threat, find_candidates
-from derand.estimators.tuning._folds import count_larger_class, cross_validate, cut_folds
+from derand.estimators.tuning._candidates import choose_candidates, choose_threat
 from derand.estimators.tuning._result import Tuning
-from derand.tables import TableEncoding, as_rows
+from derand.metrics import certified_accuracy
+from derand.tables import TableEncoding, as_rows, take_rows
 from derand.threat import Threat
+
+Fold = tuple[IntArray, IntArray]
+"""Rows to train on, and rows to measure."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Scores:
+    """What was counted, of all rows (at 0 of the first axis) and as the mean of all classes (at 1)."""
+
+    natural: FloatArray
+    """Right without any change, (2, n_classifiers, n_folds)."""
+    certified: FloatArray
+    """Right and certified, (2, n_classifiers, n_folds, n_radii)."""
+    norm: float
+    """Of the ball."""
+
+
+def _cut_folds(labels: NDArray[Any], cv: Any, random_state: Any) -> list[Fold]:
+    """Folds with the classes in equal shares, shuffled; what cannot be cut is refused."""
+    if isinstance(cv, bool) or not isinstance(cv, int | np.integer) or cv < 2:
+        raise ValueError(f"`cv` must be a whole number of folds, 2 or larger, got {cv!r}.")
+    if labels.ndim != 1:
+        raise ValueError(f"`y` must hold one label per row, got shape {labels.shape}.")
+    classes, counts = np.unique(labels, return_counts=True)
+    if classes.size < 2:
+        raise ValueError(f"`y` must hold two classes at least, got {classes.size}: there is nothing to tell apart.")
+    if counts.min() < cv:
+        raise ValueError(
+            f"`cv`, the number of folds, must be at most {counts.min()}, the number of rows of the class "
+            f"{classes[counts.argmin()].item()!r}, got {cv}: every fold needs one. Use fewer folds or more rows."
+        )
+    splitter = StratifiedKFold(int(cv), shuffle=True, random_state=random_state)
+    return list(splitter.split(np.zeros((labels.size, 1)), labels))
+
+
+def _count_larger_class(labels: NDArray[Any], folds: Sequence[Fold]) -> float:
+    """What a model gets that always names the larger class: counted on the folds, as those that it is compared with."""
+    classes, counts = np.unique(labels, return_counts=True)
+    return float(np.mean([(labels[test] == classes[counts.argmax()]).mean() for _, test in folds]))
+
+
+def _cross_validate(
+    classifiers: Sequence[CertifiedClassifier],
+    X: Any,
+    labels: NDArray[Any],
+    folds: Sequence[Fold],
+    *,
+    threat: Threat,
+    radii: FloatArray,
+    n_jobs: int | None,
+    advance: Callable[[int, int], None],
+) -> _Scores:
+    """Train every classifier on every fold, and certify the rows that were left out.
+
+    `classifiers`: cloned, never changed; `n_jobs`: None is each classifier's own; `advance`: told how many trainings of
+    how many are done; `labels` has shape (n_rows,), `radii` (n_radii,).
+    """
+    natural = np.empty((2, len(classifiers), len(folds)))
+    certified = np.empty((*natural.shape, len(radii)))
+    for at, classifier in enumerate(classifiers):
+        for number, (train, test) in enumerate(folds):
+            advance(at * len(folds) + number, len(classifiers) * len(folds))
+            fresh = clone(classifier) if n_jobs is None else clone(classifier).set_params(n_jobs=n_jobs)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # that a model says the same of all rows, figures tell
+                fresh.fit(take_rows(X, train), labels[train])
+                found = fresh.certify(take_rows(X, test), threat=threat)
+            for counting, balanced in enumerate((False, True)):
+                natural[counting, at, number] = _count_right(labels[test], found, balanced)
+                certified[counting, at, number] = certified_accuracy(labels[test], found, radii, balanced=balanced)
+    assert found.norm is not None  # a threat that is tuned for has a ball
+    return _Scores(natural, certified, found.norm)
+
+
+def _count_right(labels: NDArray[Any], certificates: Certificates, balanced: bool) -> float:
+    right = labels == certificates.label
+    if not balanced:
+        return float(right.mean())
+    return float(np.mean([right[labels == name].mean() for name in np.unique(labels)]))
 
 
 def tune(
@@ -103,9 +189,9 @@ def tune(
         raise ValueError(f"`tolerance` must be a share of rows, 0 or larger and below 1, got {tolerance!r}.")
     asked = choose_threat(estimator, norm, threat)
     X, labels = as_rows(X), np.asarray(y)
-    folds = cut_folds(labels, cv, random_state)
+    folds = _cut_folds(labels, cv, random_state)
     check_consistent_length(X, labels)
-    found = find_candidates(
+    found = choose_candidates(
         estimator,
         parameter,
         values,
@@ -114,7 +200,7 @@ def tune(
         count_numbers=lambda: len(TableEncoding.learn(X, estimator.categorical_features).numerical),
     )
     n_radii = len(found.radii)
-    scores = cross_validate(
+    scores = _cross_validate(
         [clone(estimator).set_params(**{found.parameter: value}) for value in found.values],
         X,
         labels,
@@ -126,7 +212,7 @@ def tune(
     )
     counting = int(balanced)
     natural, certified = scores.natural.mean(axis=2), scores.certified.mean(axis=2)
-    certified_error = _find_errors(scores.certified)[..., :n_radii]
+    certified_error = _estimate_errors(scores.certified)[..., :n_radii]
     return Tuning(
         clone(estimator),
         found.parameter,
@@ -134,20 +220,20 @@ def tune(
         found.radii,
         natural=natural[0],
         natural_balanced=natural[1],
-        natural_error=_find_errors(scores.natural)[counting],
+        natural_error=_estimate_errors(scores.natural)[counting],
         certified=certified[0, :, :n_radii],
         certified_error=certified_error[0],
         balanced=certified[1, :, :n_radii],
         balanced_error=certified_error[1],
         own_radii=found.own_radii,
         own_certified=certified[counting, :, n_radii:],
-        constant=1 / np.unique(labels).size if balanced else count_larger_class(labels, folds),
+        constant=1 / np.unique(labels).size if balanced else _count_larger_class(labels, folds),
         norm=scores.norm,
         by_balanced=bool(balanced),
         tolerance=float(tolerance),
     )
 
 
-def _find_errors(scores: FloatArray) -> FloatArray:
+def _estimate_errors(scores: FloatArray) -> FloatArray:
     """Standard errors of means over folds, which are the third axis."""
     return np.asarray(scores.std(axis=2, ddof=1) / np.sqrt(scores.shape[2]))

@@ -1,4 +1,4 @@
-"""What is given to `fit`, read and refused: names of columns, labels, weights of rows and of classes.
+"""What is given to constructors and to `fit`, read and refused: parameters, names of columns, targets and weights.
 
 Owns the errors that bad input gets there. Must not know how anything is trained or certified.
 """
@@ -6,7 +6,7 @@ Owns the errors that bad input gets there. Must not know how anything is trained
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,8 +17,50 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from derand._core.arrays import FloatArray
 from derand._core.text import quote_short
+from derand.threat import Column, find_column
+from derand.train import MOST_COLUMNS, TrainingTable
 
 ClassWeight = str | dict[Any, float] | None
+
+
+def check_whole(name: str, value: object, least: int) -> None:
+    """Refuse what is not a whole number, `least` or larger."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ValueError(f"`{name}` must be a whole number, {least} or larger, got {value!r}.")
+
+
+def check_number(name: str, value: object, low: float, high: float) -> None:
+    """Refuse what is not a number in (low, high]."""
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"`{name}` must be a number, got {value!r}.")
+    if not low < value <= high or not np.isfinite(value):
+        limit = "positive and finite" if high == np.inf else f"above {low:g} and at most {high:g}"
+        raise ValueError(f"`{name}` must be {limit}, got {value!r}.")
+
+
+def check_least(name: str, value: Any, least: float) -> None:
+    """Refuse what is not a finite number, `least` or larger."""
+    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not (is_number and np.isfinite(value) and value >= least):
+        raise ValueError(f"`{name}` must be a finite number, {least:g} or larger, got {value!r}.")
+
+
+def check_regularization(value: object) -> None:
+    """Refuse what is neither "cv" nor a positive number."""
+    if not isinstance(value, str):
+        check_number("regularization", value, 0.0, np.inf)
+    elif value != "cv":
+        raise ValueError(f"`regularization` must be 'cv' or a number, got {value!r}.")
+
+
+def check_stump_parameters(estimator: Any) -> None:
+    """Refuse parameters with which no independent ensemble can be trained."""
+    check_whole("levels", estimator.levels, 1)
+    if estimator.split_step is not None:
+        check_number("split_step", estimator.split_step, 0.0, np.inf)
+    check_number("max_entropy", estimator.max_entropy, 0.0, np.inf)
+    if estimator.categorical_leaf is not None:
+        check_number("categorical_leaf", estimator.categorical_leaf, 0.0, 0.5)
 
 
 def refuse_double_names(X: Any) -> None:
@@ -200,3 +242,126 @@ def resolve_class_weight(class_weight: ClassWeight, classes: NDArray[Any], total
     if not (np.isfinite(weights) & (weights > 0)).all():
         raise ValueError(f"`class_weight` must hold positive, finite weights, got {class_weight!r}.")
     return weights
+
+
+_LABELS = "labels are learnt by a classifier, such as AdditiveClassifier"
+_LARGEST = 1e15
+"""Of targets: whole scores beside them must fit into doubles."""
+
+
+def read_targets(X: Any, y: ArrayLike) -> FloatArray:
+    """The number of each row, all of them finite and of a size that can be computed with."""
+    if np.asarray(y).dtype.kind == "c":
+        raise ValueError("Complex data not supported: `y` must hold numbers, got complex ones.")
+    given: NDArray[Any] = column_or_1d(y, warn=True)
+    check_consistent_length(X, given)
+    refuse_gaps(given, "a number")
+    if given.dtype.kind not in "biufO":
+        found = "text" if given.dtype.kind in "US" else f"the type {given.dtype}"
+        raise ValueError(f"`y` must hold numbers, got {found}: {_LABELS}.")
+    try:
+        target = given.astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"Unknown label type: `y` must hold numbers, got text or something else among them: {_LABELS}."
+        ) from None
+    assert_all_finite(target, input_name="y")
+    largest = float(np.abs(target).max(initial=0.0))
+    if largest > _LARGEST:
+        raise ValueError(f"`y` must lie within +-{_LARGEST:g}, got {largest:g}: divide it by some large number.")
+    return target
+
+
+_DIRECTIONS = {"increasing": 1, "decreasing": -1, 1: 1, -1: -1, 0: 0}
+
+
+def read_monotone(monotone: Mapping[Column, Any] | None, table: TrainingTable) -> dict[int, int]:
+    """The monotone columns by number, each with its direction."""
+    if monotone is None:
+        return {}
+    if not isinstance(monotone, Mapping):
+        raise TypeError(f"`monotone` must be a dict of column to direction, got {monotone!r}.")
+    found = {}
+    for column, direction in monotone.items():
+        number = find_column(column, table.names, table.n_features, "`monotone`")
+        if number in table.n_categories:
+            raise ValueError(
+                f"`monotone` must name numerical columns, got {column!r}, which is categorical: it has no order."
+            )
+        if isinstance(direction, bool) or direction not in _DIRECTIONS:
+            raise ValueError(
+                f"`monotone` must be 'increasing' (1) or 'decreasing' (-1), got {direction!r} for {column!r}."
+            )
+        found[number] = _DIRECTIONS[direction]
+    return {number: direction for number, direction in found.items() if direction}
+
+
+_GROUPS = "None, 'auto' or a list of lists of columns such as [['age', 'income'], [3, 4]]"
+
+
+def read_groups(groups: Any, table: TrainingTable, monotone: Collection[int]) -> tuple[tuple[int, ...], ...] | None:
+    """The groups by column numbers; None to look for them. Groups of one column are no groups.
+
+    `monotone`: columns that must not be in a group.
+    """
+    if groups is None:
+        return ()
+    if isinstance(groups, str) and groups == "auto":
+        return None
+    if isinstance(groups, str) or not isinstance(groups, Sequence | np.ndarray):
+        raise ValueError(f"`groups` must be {_GROUPS}, got {groups!r}.")
+    found: list[tuple[int, ...]] = []
+    seen: set[int] = set()
+    for group in groups:
+        if isinstance(group, str) or not isinstance(group, Sequence | np.ndarray):
+            raise ValueError(f"`groups` must be {_GROUPS}, got the group {group!r}.")
+        if len(group) > MOST_COLUMNS:
+            raise ValueError(
+                f"`groups` must have at most {MOST_COLUMNS} columns each, got {len(group)} in {list(group)!r}: joint "
+                "cells multiply with every column. Split it."
+            )
+        numbers = tuple(find_column(column, table.names, table.n_features, "`groups`") for column in group)
+        for column, number in zip(group, numbers, strict=True):
+            if number in seen or numbers.count(number) > 1:
+                raise ValueError(
+                    f"`groups` must name each column once, got {column!r} twice: a column is in one group, because "
+                    "certificates need terms that share no column. Join the groups, or leave it out of one."
+                )
+            _check_grouped(column, number, table, monotone, len(numbers))
+        seen.update(numbers)
+        if len(numbers) > 1:
+            found.append(numbers)
+    return tuple(found)
+
+
+def name_groups(groups: Sequence[Sequence[int]], table: TrainingTable) -> tuple[tuple[str | int, ...], ...]:
+    """Groups of columns by name, or by number where the table has no names."""
+    return tuple(tuple(table.name(column) for column in group) for group in groups)
+
+
+def warn_of_gaps(groups: Any, table: TrainingTable) -> tuple[str, ...]:
+    """Say which columns were not looked at where groups are to be found."""
+    asked = isinstance(groups, str) and groups == "auto"
+    gaps = [quote_short(table.name(column)) for column in table.find_gaps()] if asked else []
+    if not gaps:
+        return ()
+    more = ", ..." if len(gaps) > 5 else ""
+    return (
+        f"groups='auto' looks at columns without missing values alone, and so not at {', '.join(gaps[:5])}{more}: "
+        "fill the gaps for these to be grouped.",
+    )
+
+
+def _check_grouped(column: Any, number: int, table: TrainingTable, monotone: Collection[int], size: int) -> None:
+    """Refuse what a function of several columns cannot be trained on."""
+    if size < 2:
+        return
+    if number in table.n_categories:
+        raise ValueError(f"`groups` must name numerical columns, got {column!r}, which is categorical.")
+    if number in monotone:
+        raise ValueError(f"`groups` must not name columns of `monotone`, got {column!r}: leave it out of one of both.")
+    if np.isnan(table.X[:, number]).any():
+        raise ValueError(
+            f"`groups` must name columns without missing values, got {column!r}, which has some: fill them, or leave "
+            "the column out of its group."
+        )

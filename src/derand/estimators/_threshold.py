@@ -1,0 +1,330 @@
+"""Where a classifier of two classes cuts: `decision_threshold` and `cost`, which move the threshold of its score.
+
+Owns the way from a probability, or from what mistakes cost, to a level of the score, and moving the threshold of a
+fitted model there, before anything is certified. Must not know how models are trained or certified, nor how a level is
+put on a grid (`derand.model.move_threshold`).
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.utils.validation import check_is_fitted
+
+from derand._core.arrays import BoolArray, FloatArray
+from derand.convert import Wrapped
+from derand.estimators._base import CertifiedEstimator
+from derand.metrics import Costs
+from derand.model import Model, move_threshold
+
+COSTS = ("false_positive", "false_negative")
+"""What `cost` must name. A positive is `classes_[1]`."""
+
+
+class Cut(NamedTuple):
+    """What the score of a classifier says about the probability of `classes_[1]`.
+
+    Attributes
+    ----------
+    link : {"logit", "share"}
+        Whether probabilities are the logistic function of a place, or 1/2 more than it.
+    slope, shift : float
+        A score that is ahead of the threshold by m, divided by the levels, has the place `slope * m + shift`.
+    """
+
+    link: str
+    slope: float = 1.0
+    shift: float = 0.0
+
+    def find_lead(self, probability: float, *, of_first: bool = False) -> float:
+        """How far ahead of the threshold a score is that gives `classes_[1]`, or `classes_[0]`, that probability."""
+        is_logit = self.link == "logit"
+        place = math.log(probability) - math.log1p(-probability) if is_logit else probability - 0.5
+        return ((-place if of_first else place) - self.shift) / self.slope
+
+    def move(self, lead: float) -> Cut:
+        """The same once the threshold is moved by a lead."""
+        return self._replace(shift=self.shift + self.slope * lead)
+
+    @property
+    def probability(self) -> float:
+        """That of a score at the threshold."""
+        return float(expit(self.shift)) if self.link == "logit" else min(max(0.5 + self.shift, 0.0), 1.0)
+
+    def read(self, margins: FloatArray) -> FloatArray:
+        """Probabilities of both classes, (n_rows, 2), of margins, (n_rows,)."""
+        places = self.slope * margins + self.shift
+        if self.link == "logit":
+            return np.stack([expit(-places), expit(places)], axis=1)
+        share = np.clip(0.5 + places, 0.0, 1.0)
+        return np.stack([1 - share, share], axis=1)
+
+
+def find_threshold(decision_threshold: Any, cost: Any) -> float | None:
+    """The probability of `classes_[1]` to cut at, None where nothing is asked for.
+
+    `decision_threshold`: between 0 and 1; `cost`: what a false positive and a false negative cost: the probability at
+    which both are expected to cost the same.
+
+    Examples
+    --------
+    >>> find_threshold(None, {"false_positive": 1, "false_negative": 4})
+    0.2
+    """
+    if decision_threshold is not None and cost is not None:
+        raise ValueError("Give `decision_threshold` or `cost`, got both: a cost is a threshold, too.")
+    if cost is not None:
+        return _weigh_costs(cost)
+    if decision_threshold is None:
+        return None
+    if not _is_number(decision_threshold) or not 0 < decision_threshold < 1:
+        raise ValueError(
+            "`decision_threshold` must be a probability between 0 and 1, both left out, from which on the answer is "
+            f"`classes_[1]`, got {decision_threshold!r}."
+        )
+    return float(decision_threshold)
+
+
+def read_costs(decision_threshold: float | None, cost: Mapping[str, float] | None) -> Costs | None:
+    """What mistakes cost; a threshold t is a false positive at t / (1 - t) false negatives. None where none is set.
+
+    Examples
+    --------
+    >>> read_costs(0.2, None)
+    Costs(false_positive=0.25, false_negative=1.0)
+    """
+    if cost is not None:
+        return Costs(*(float(cost[name]) for name in COSTS))
+    if decision_threshold is None or decision_threshold == 0.5:
+        return None
+    return Costs(decision_threshold / (1 - decision_threshold), 1.0)
+
+
+def _weigh_costs(cost: Any) -> float:
+    known = isinstance(cost, Mapping) and set(cost) == set(COSTS)
+    if not known or not all(_is_number(one) and math.isfinite(one) and one > 0 for one in cost.values()):
+        raise ValueError(
+            "`cost` must say what both mistakes cost, each a number above 0, such as {'false_positive': 1, "
+            f"'false_negative': 5}}, got {cost!r}. A false positive is a row of `classes_[0]` that gets `classes_[1]`."
+        )
+    alarm, miss = (Fraction(float(cost[name])) for name in COSTS)
+    threshold = float(alarm / (alarm + miss))
+    if not 0 < threshold < 1:
+        raise ValueError(f"`cost` must not have one mistake cost next to nothing beside the other, got {cost!r}.")
+    return threshold
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def settle_lead(lead: float, levels: int, is_below: Callable[[FloatArray], BoolArray]) -> float:
+    """A lead between the whole scores that are told apart, so that those exactly at a threshold get their side.
+
+    `lead`: as computed, off by its last digits; `is_below`: whether a row with such a margin gets `classes_[0]`; the
+    larger ones do not.
+
+    Examples
+    --------
+    >>> settle_lead(0.29999999999999993, 10, lambda margins: margins <= 0.3)
+    0.35
+    """
+    counts = math.floor(Fraction(lead) * levels) + np.arange(-2, 3)
+    below = is_below(counts / levels)
+    if not below[0] or below[-1]:  # nowhere near: nothing to settle
+        return lead
+    return float((counts[below][-1] + 0.5) / levels)
+
+
+def keep_sides(probabilities: FloatArray, is_one: BoolArray, threshold: float | None) -> FloatArray:
+    """Probabilities of both classes such that exactly the rows of class 1 are above a threshold.
+
+    Probabilities are computed quickly and may miss the side of the label by their last digits, where the label does
+    not; they are moved by that. None changes nothing.
+    """
+    if threshold is None:
+        return probabilities
+    second = probabilities[:, 1]
+    above, below = np.nextafter(threshold, 1.0), np.nextafter(threshold, 0.0)
+    moved = np.where(is_one, np.maximum(second, above), np.minimum(second, below))
+    first = np.where(moved == second, probabilities[:, 0], 1 - moved)
+    return np.stack([first, moved], axis=1)
+
+
+class MovableClassifier(CertifiedEstimator):
+    """A classifier that answers `classes_[1]` from some probability on."""
+
+    classes_: NDArray[Any]
+    ensemble_: Model
+    decision_threshold: float | None = None
+    cost: Mapping[str, float] | None = None
+
+    def check_parameters(self, n_classes: int = 2) -> None:
+        """Refuse parameters that `fit` would refuse, without data.
+
+        `n_classes`: how many classes the target holds.
+        """
+        super().check_parameters()
+        self._refuse_threshold_of(n_classes)
+
+    @property
+    def _asked_threshold(self) -> float | None:
+        """The probability that `decision_threshold` or `cost` asks for; None where neither does."""
+        return find_threshold(self.decision_threshold, self.cost)
+
+    @property
+    def _costs(self) -> Costs | None:
+        """What mistakes cost, as `cost` or `decision_threshold` says; None where all count the same."""
+        return read_costs(self.decision_threshold, self.cost)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        find_threshold(self.decision_threshold, self.cost)
+
+    def _refuse_threshold_of(self, n_classes: int) -> None:
+        if n_classes > 2 and self._asked_threshold is not None:
+            raise ValueError(
+                f"`decision_threshold` and `cost` are for two classes, got {n_classes}: weigh the classes by "
+                "`class_weight` instead."
+            )
+
+    def _find_cut(self) -> Cut:
+        """What the score says about probabilities; an error where it says nothing."""
+        raise ValueError(
+            f"The threshold of a {type(self).__name__} cannot be moved to a probability: its score is none, and its "
+            "`predict_proba` is a share of noisy copies (by the rule 'mean' the place of the score), which is "
+            "certified at one half only. Weigh the classes by `class_weight` in training, or train an "
+            "AdditiveClassifier, whose probabilities are calibrated."
+        )
+
+    def _move_as_asked(self) -> None:
+        """Move the threshold of the fitted model to where `decision_threshold` or `cost` asks for."""
+        asked = self._asked_threshold
+        if asked is None:
+            return
+        self._refuse_threshold_of(self.classes_.size)
+        cut = self._find_cut()
+        lead = cut.find_lead(asked)
+        self._move(cut, self._settle(lead, lambda margins: cut.read(margins)[:, 1] <= asked))
+
+    def _settle(self, lead: float, is_below: Callable[[FloatArray], BoolArray]) -> float:
+        """A lead by which whole scores get the side that their own numbers have, to the last digit.
+
+        Expected scores are no whole numbers, and those of another library's model are known up to its own rounding.
+        """
+        (model,) = self.ensemble_.members
+        if self.noise_ is not None or self.rule != "mean" or model.is_linear or model.score_error:
+            return lead
+        return settle_lead(lead, model.levels, is_below)
+
+    def _move(self, cut: Cut, lead: float) -> None:
+        (before,) = self.ensemble_.members
+        # sums of noisy copies are whole and need no finer grid, expected ones are not
+        after = move_threshold(before, lead, refine=self.noise_ is not None and self.rule == "mean")
+        self.ensemble_ = after
+        moved = cut.move((after.threshold or 0) / after.levels - (before.threshold or 0) / before.levels)
+        self.calibration_ = np.array([moved.slope, moved.shift])
+
+    @property
+    def decision_threshold_(self) -> float:
+        """The probability of `classes_[1]` from which on the score decides for it.
+
+        As asked for by `decision_threshold` or `cost`; else 1/2, or where class weights put it. Only where scores are
+        probabilities: of two classes, by an AdditiveClassifier or a model of another library that has them.
+        """
+        check_is_fitted(self)
+        try:
+            cut = self._find_cut()
+        except ValueError as error:
+            raise AttributeError(str(error)) from None
+        asked = self._asked_threshold
+        return cut.probability if asked is None else asked
+
+    def with_threshold(self, decision_threshold: float) -> Self:
+        """A fitted copy that answers `classes_[1]` from another probability on, without training again.
+
+        The threshold of the score is moved, so that `predict`, `certify`, `attack`, `audit`, reports and exports all go
+        by it. By the rule "mean" `predict_proba` stays what it is, and `predict` is whether it is above the threshold;
+        by the rule "vote" each noisy copy votes by the moved threshold.
+
+        Parameters
+        ----------
+        decision_threshold : float
+            A probability of `classes_[1]`, between 0 and 1.
+
+        Returns
+        -------
+        fitted copy of the classifier
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_breast_cancer
+        >>> from derand import AdditiveClassifier
+        >>> X, y = load_breast_cancer(return_X_y=True)
+        >>> clf = AdditiveClassifier(regularization=0.1).fit(X, y)
+        >>> careful = clf.with_threshold(0.9)
+        >>> bool((careful.predict(X) == (clf.predict_proba(X)[:, 1] > 0.9)).all())
+        True
+        """
+        return self._with_cut(decision_threshold, None)
+
+    def with_cost(self, *, false_positive: float, false_negative: float) -> Self:
+        """A fitted copy that answers `classes_[1]` where that is expected to cost less, without training again.
+
+        Parameters
+        ----------
+        false_positive, false_negative : float
+            What a row of `classes_[0]` costs that gets `classes_[1]`, and the other way round; both above 0.
+
+        Returns
+        -------
+        fitted copy of the classifier
+            Its threshold is `false_positive / (false_positive + false_negative)`; see `with_threshold`.
+        """
+        return self._with_cut(None, {"false_positive": false_positive, "false_negative": false_negative})
+
+    def _with_cut(self, decision_threshold: float | None, cost: Mapping[str, float] | None) -> Self:
+        check_is_fitted(self)
+        if find_threshold(decision_threshold, cost) is None:
+            raise ValueError("`decision_threshold` must be a probability between 0 and 1, got None.")
+        found = copy.copy(self)
+        found.decision_threshold, found.cost = decision_threshold, cost
+        found._refuse_threshold_of(self.classes_.size)
+        found._move_as_asked()
+        return found
+
+    def _cut_as_wrapped(self, wrapped: Wrapped, name: str) -> Self:
+        """A fitted copy that answers as the wrapper of scikit-learn around it does."""
+        check_is_fitted(self)
+        if self.rule != "mean":
+            raise ValueError(
+                f"{name} moves the threshold of `{wrapped.method}`, which by the rule {self.rule!r} is "
+                f"{'a share' if wrapped.method == 'predict_proba' else 'the radius'} of noisy copies and certified at "
+                "one half only: train an AdditiveClassifier with rule='mean', or move the threshold of the score by "
+                "`decision_threshold` or `cost`."
+            )
+        cut, number = self._find_cut(), wrapped.threshold
+        if wrapped.method == "decision_function":
+            lead = -number if wrapped.is_first else number
+            asked = cut.move(lead).probability
+            scores: Callable[[FloatArray], FloatArray] = lambda margins: np.stack([-margins, margins], axis=1)  # noqa: E731
+        else:
+            lead = cut.find_lead(number, of_first=wrapped.is_first)
+            asked = 1 - number if wrapped.is_first else number
+            scores = cut.read
+        found = copy.copy(self)
+        found.decision_threshold, found.cost = asked, None
+        # at the threshold itself the answer is the positive class
+        if wrapped.is_first:
+            lead = self._settle(lead, lambda margins: scores(margins)[:, 0] >= number)
+        else:
+            lead = self._settle(float(np.nextafter(lead, -np.inf)), lambda margins: scores(margins)[:, 1] < number)
+        found._move(cut, lead)
+        return found

@@ -162,7 +162,7 @@ def _write_report(model: AdditiveClassifier, data: Dataset, folder: Path) -> Pat
         X_train=data.X[train],
         y_train=labels[train],
         feature_names=data.feature_names,
-        groups=["mean area"],
+        subgroups=["mean area"],
         title="Breast cancer, held-out patients",
     ).write_html(path)
     return path

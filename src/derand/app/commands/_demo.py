@@ -15,7 +15,7 @@ from derand.app.commands._app import (
     make_console,
     make_table,
     print_facts,
-    print_json,
+    print_result,
     show_progress,
 )
 
@@ -38,10 +38,7 @@ def demo(
         from derand.app.demo import run_demo
 
         result = run_demo(output)
-    if as_json:
-        print_json(result)
-    else:
-        _print_result(result)
+    print_result(result, as_json, _print_result)
 
 
 def _print_result(result: DemoResult) -> None:

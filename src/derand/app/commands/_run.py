@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from derand.app.commands._answers import print_warnings
-from derand.app.commands._app import AsJson, add_command, make_console, print_facts, print_json, show_steps
+from derand.app.commands._app import AsJson, add_command, make_console, print_facts, print_result, show_steps
 
 if TYPE_CHECKING:
     from derand.app.jobs import CheckSummary, RunSummary
@@ -28,21 +29,13 @@ def run(
 
     The same file is the record of how a report was made: the report names it with its checksum.
     """
-    found: CheckSummary | None = None
-    done: RunSummary | None = None
     with show_steps("reading the configuration", unit="steps") as step:
         from derand.app.jobs import check_run, run_file
 
-        if check:
-            found = check_run(configuration, force=force)
-        else:
-            done = run_file(configuration, force=force, told=step)
-    if as_json:
-        print_json(found or done)
-    elif found is not None:
-        _print_check(found)
-    elif done is not None:
-        _print_run(done, configuration.parent)
+        result: Any = (
+            check_run(configuration, force=force) if check else run_file(configuration, force=force, told=step)
+        )
+    print_result(result, as_json, _print_check if check else partial(_print_run, home=configuration.parent))
 
 
 def _print_check(found: CheckSummary) -> None:

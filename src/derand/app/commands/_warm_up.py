@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from derand.app.commands._app import AsJson, add_command, make_console, make_table, print_facts, print_json, show_steps
+from derand.app.commands._app import (
+    AsJson,
+    add_command,
+    make_console,
+    make_table,
+    print_facts,
+    print_result,
+    show_steps,
+)
 
 if TYPE_CHECKING:
     from derand.app.warm_up import WarmUp
@@ -19,10 +27,7 @@ def warm_up(as_json: AsJson = False) -> None:
         from derand.app.warm_up import run_warm_up
 
         result = run_warm_up(tell)
-    if as_json:
-        print_json(result)
-    else:
-        _print_result(result)
+    print_result(result, as_json, _print_result)
 
 
 def _print_result(result: WarmUp) -> None:

@@ -10,7 +10,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from derand._core.later import import_later
-from derand.app.settings import CertifySettings
+from derand.app.settings import (
+    AuditSettings,
+    CertifySettings,
+    ImportSettings,
+    InitSettings,
+    ReportFileSettings,
+    TrainSettings,
+    TuneSettings,
+)
 
 if TYPE_CHECKING:
     from derand.app.jobs._auditing import AuditingSummary, audit_file
@@ -19,16 +27,16 @@ if TYPE_CHECKING:
     from derand.app.jobs._classifiers import choose_model
     from derand.app.jobs._exporting import ExportingSummary, export_file
     from derand.app.jobs._importing import ImportingSummary, import_file
-    from derand.app.jobs._reporting import ReportSummary, report_file, report_numbers_file
+    from derand.app.jobs._reporting import ReportSummary, report_file
     from derand.app.jobs._request import ThreatSummary
-    from derand.app.jobs._running import CheckSummary, RunSummary, check_run, run_file
-    from derand.app.jobs._starting import StartSummary, init_file
-    from derand.app.jobs._tasks import TASKS, list_trainers
+    from derand.app.jobs._tasks import list_trainers
     from derand.app.jobs._training import ColumnSummary, TrainingSummary, train_file
     from derand.app.jobs._tuning import FileTuningSummary, tune_file
+    from derand.app.run._running import CheckSummary, RunSummary, check_run, run_file
+    from derand.app.run._starting import StartSummary, init_file
 
 __all__ = [
-    "TASKS",
+    "AuditSettings",
     "AuditingSummary",
     "CertifySettings",
     "CertifyingSummary",
@@ -37,12 +45,17 @@ __all__ = [
     "ExportingSummary",
     "FileTuningSummary",
     "FilesSummary",
+    "ImportSettings",
     "ImportingSummary",
+    "InitSettings",
+    "ReportFileSettings",
     "ReportSummary",
     "RunSummary",
     "StartSummary",
     "ThreatSummary",
+    "TrainSettings",
     "TrainingSummary",
+    "TuneSettings",
     "audit_file",
     "certify_file",
     "certify_files",
@@ -53,40 +66,37 @@ __all__ = [
     "init_file",
     "list_trainers",
     "report_file",
-    "report_numbers_file",
     "run_file",
     "train_file",
     "tune_file",
 ]
 
 _HOMES = {
-    "AuditingSummary": "_auditing",
-    "CertifyingSummary": "_certifying",
-    "CheckSummary": "_running",
-    "ColumnSummary": "_training",
-    "ExportingSummary": "_exporting",
-    "FilesSummary": "_certifying_files",
-    "FileTuningSummary": "_tuning",
-    "ImportingSummary": "_importing",
-    "ReportSummary": "_reporting",
-    "RunSummary": "_running",
-    "StartSummary": "_starting",
-    "TASKS": "_tasks",
-    "ThreatSummary": "_request",
-    "TrainingSummary": "_training",
-    "audit_file": "_auditing",
-    "certify_file": "_certifying",
-    "certify_files": "_certifying_files",
-    "check_run": "_running",
-    "choose_model": "_classifiers",
-    "export_file": "_exporting",
-    "import_file": "_importing",
-    "init_file": "_starting",
-    "list_trainers": "_tasks",
-    "report_file": "_reporting",
-    "report_numbers_file": "_reporting",
-    "run_file": "_running",
-    "train_file": "_training",
-    "tune_file": "_tuning",
+    "AuditingSummary": "jobs._auditing",
+    "CertifyingSummary": "jobs._certifying",
+    "CheckSummary": "run._running",
+    "ColumnSummary": "jobs._training",
+    "ExportingSummary": "jobs._exporting",
+    "FilesSummary": "jobs._certifying_files",
+    "FileTuningSummary": "jobs._tuning",
+    "ImportingSummary": "jobs._importing",
+    "ReportSummary": "jobs._reporting",
+    "RunSummary": "run._running",
+    "StartSummary": "run._starting",
+    "ThreatSummary": "jobs._request",
+    "TrainingSummary": "jobs._training",
+    "audit_file": "jobs._auditing",
+    "certify_file": "jobs._certifying",
+    "certify_files": "jobs._certifying_files",
+    "check_run": "run._running",
+    "choose_model": "jobs._classifiers",
+    "export_file": "jobs._exporting",
+    "import_file": "jobs._importing",
+    "init_file": "run._starting",
+    "list_trainers": "jobs._tasks",
+    "report_file": "jobs._reporting",
+    "run_file": "run._running",
+    "train_file": "jobs._training",
+    "tune_file": "jobs._tuning",
 }
-__getattr__ = import_later(__name__, _HOMES)
+__getattr__ = import_later("derand.app", _HOMES)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from derand.app.jobs._audit_claims import list_columns, list_unread, read_claims
 from derand.app.jobs._classifiers import load_estimator
 from derand.app.jobs._copying import NUMBER_COLUMNS, RESULT_COLUMNS, find_copies
 from derand.app.jobs._request import ThreatSummary, summarize_threat
+from derand.app.settings import AuditSettings, fill_settings
 from derand.auditing import Audit, audit_rows, choose_rows
 from derand.certificates import Certificates, Intervals, ToleranceRadii
 from derand.estimators import CertifiedClassifier, CertifiedRegressor, encode_rows
@@ -96,12 +97,10 @@ def audit_file(
     model: PathLike,
     data: PathLike,
     certified: PathLike,
+    settings: AuditSettings | None = None,
     *,
-    target: str | None = None,
-    rows: int | None = 200,
-    random_state: int = 0,
-    output: PathLike | None = None,
     advance: Callable[[int], None] = lambda rows: None,
+    **options: Any,
 ) -> AuditingSummary:
     """Prove again what a file of certificates claims, from the model and the data alone.
 
@@ -111,23 +110,19 @@ def audit_file(
         What was certified.
     certified : path-like
         What `certify_file` wrote, with its record beside it.
-    target : str or None
-        A column of the data that is no feature, as for certifying: columns of a model that was trained without names
-        are told by their position.
-    rows : int or None
-        How many rows to look at, at random where there are more; None is all.
-    random_state : int
-        Which ones.
-    output : path-like or None
-        Where to write row, claimed, proven, verdict and claim of each row, .csv or .parquet.
+    settings : AuditSettings or None
+        What is asked for.
     advance : callable
         Called after each row.
+    **options
+        Fields of AuditSettings, which replace those of `settings`.
 
     Returns
     -------
     AuditingSummary
     """
-    start = time.perf_counter()
+    start, asked = time.perf_counter(), fill_settings(AuditSettings, settings, options)
+    output, seed = asked.output, asked.seed or 0
     if output is not None:
         require_writable(output, model, data, certified)
     if not Path(certified).exists():
@@ -139,8 +134,8 @@ def audit_file(
     taken = RESULT_COLUMNS if classes is not None else NUMBER_COLUMNS
     written = inspect_file(certified).names
     copied = find_copies(written, inspect_file(data).names, taken)
-    source = match_file(data, estimator.encoding_, target=target, classes=classes, copied=copied)
-    chosen = choose_rows(record.n_rows, rows, random_state)
+    source = match_file(data, estimator.encoding_, target=asked.target, classes=classes, copied=copied)
+    chosen = choose_rows(record.n_rows, asked.rows or None, seed)
     table = _read_rows(source, estimator, chosen, record.n_rows)
     claims = read_claims(certified, estimator, record, chosen)
     found = audit_rows(estimator.ensemble_, table, claims, advance)
@@ -170,7 +165,7 @@ def audit_file(
         "tolerance": None if record.numbers is None else record.numbers.tolerance,
         "threat": _summarize_record(record.threat, source),
         "own_units": record.threat.units == estimator.units,
-        "seed": random_state,
+        "seed": seed,
         "seconds_per_row": float(found.seconds.mean()),
         "slowest_row": float(found.seconds.max()),
         "output": None if output is None else os.fspath(output),

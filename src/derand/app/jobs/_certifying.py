@@ -24,7 +24,7 @@ from derand.app.jobs._recording import require_places, write_record
 from derand.app.jobs._request import Request, ThreatSummary, ValueRequest, note_other_answers
 from derand.app.jobs._tally import IntervalTally, Tally, TallySummary
 from derand.app.jobs._tasks import Spell, quote_parameter
-from derand.app.settings import CertifySettings
+from derand.app.settings import CertifySettings, fill_settings
 from derand.certificates import Certificates, Intervals, ToleranceRadii, find_labels
 from derand.estimators import CertifiedRegressor, grade_rows
 from derand.noise import as_noise_or_none
@@ -82,6 +82,7 @@ def certify_file(
     *,
     spell: Spell = quote_parameter,
     advance: Callable[[int], None] = lambda rows: None,
+    **options: Any,
 ) -> CertifyingSummary:
     """Certify every row of a CSV or Parquet file, batch by batch, and write what is certified of each.
 
@@ -104,13 +105,15 @@ def certify_file(
         How a setting is named in errors.
     advance : callable
         Called with the number of rows of each batch that is written.
+    **options
+        Fields of CertifySettings, which replace those of `settings`.
 
     Returns
     -------
     CertifyingSummary
         A dict: what was read, what was not, and the results in short.
     """
-    start, asked = time.perf_counter(), settings or CertifySettings()
+    start, asked = time.perf_counter(), fill_settings(CertifySettings, settings, options)
     as_noise_or_none(asked.noise)  # refused before any file is looked at
     threat_files = [asked.threat] if isinstance(asked.threat, str | os.PathLike) else []
     _require_places(output, asked.witness, [model, data, *threat_files])

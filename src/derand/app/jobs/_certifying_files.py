@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, TypedDict
 
@@ -19,7 +20,7 @@ from derand import __version__
 from derand._core.files import PathLike, replace_when_done
 from derand._core.processes import LostProcessError, WorkerPool
 from derand.app.jobs._certifying import certify_file
-from derand.app.settings import CertifySettings
+from derand.app.settings import CertifySettings, fill_settings
 from derand.distributed import connect, list_files
 from derand.storage import find_record, load_record, mark_file, read_json
 
@@ -47,13 +48,14 @@ def certify_files(
     model: PathLike,
     data: PathLike | Sequence[PathLike],
     output: PathLike,
+    settings: CertifySettings | None = None,
     *,
     scheduler: str | None = None,
     workers: int | None = None,
     memory: str | None = None,
     resume: bool = False,
     advance: Callable[[int], None] = lambda rows: None,
-    **asked: Any,
+    **options: Any,
 ) -> FilesSummary:
     """Certify files, each into a file of the same name in a folder.
 
@@ -66,6 +68,8 @@ def certify_files(
     output : path-like
         A folder; made where it is missing, otherwise empty, or with `resume` what an earlier run of the same request
         left.
+    settings : CertifySettings or None
+        What is asked for; None is the model's own.
     scheduler : str or None
         Address of a Dask scheduler.
     workers : int or None
@@ -77,15 +81,15 @@ def certify_files(
         Leave out files whose certificates are there: same bytes of input, model and output, same request.
     advance : callable
         Called with the number of rows of each file that is done.
-    **asked
-        As for `derand.app.jobs.CertifySettings`.
+    **options
+        Fields of `derand.app.jobs.CertifySettings`, which replace those of `settings`.
 
     Returns
     -------
     FilesSummary
         A dict. Files that failed are named in it; all others are done.
     """
-    start = time.perf_counter()
+    start, asked = time.perf_counter(), fill_settings(CertifySettings, settings, options)
     targets = _name_targets(list_files(data), Path(output))
     job = _describe(model, asked)
     _require_folder(Path(output), job, resume=resume)
@@ -114,15 +118,14 @@ _Found = tuple[str, Any, BaseException | None]
 def _start(
     model: PathLike,
     left: Mapping[str, Path],
-    asked: Mapping[str, Any],
+    asked: CertifySettings,
     output: Path,
     job: Mapping[str, Any],
     where: tuple[str | None, int | None, str | None],
 ) -> Iterator[_Found]:
     """Certify files where it was asked for; the folder of results is made once that is ready to begin."""
-    options = {**asked, "n_jobs": 1}
     tasks = {
-        source: (*(os.path.abspath(path) for path in (model, source, target)), options)
+        source: (*(os.path.abspath(path) for path in (model, source, target)), replace(asked, n_jobs=1))
         for source, target in left.items()
     }
     scheduler, workers, memory = where
@@ -158,8 +161,8 @@ def _run(results: Iterator[_Found], summary: FilesSummary, advance: Callable[[in
                 advance(found["rows"])
 
 
-def _certify_one(model: str, source: str, target: str, options: dict[str, Any]) -> dict[str, int]:
-    found: Any = certify_file(model, source, target, CertifySettings(**options))
+def _certify_one(model: str, source: str, target: str, asked: CertifySettings) -> dict[str, int]:
+    found: Any = certify_file(model, source, target, asked)
     return {"rows": found["rows"], "certified_rows": found["certified_rows"] if "proofs" in found else 0}
 
 
@@ -178,9 +181,10 @@ def _name_targets(files: Sequence[str], folder: Path) -> dict[str, Path]:
     return targets
 
 
-def _describe(model: PathLike, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _describe(model: PathLike, asked: CertifySettings) -> dict[str, Any]:
     """A request in short: what must be the same for results to be the same."""
-    options = {name: value for name, value in sorted(asked.items()) if value not in (None, [], {}, ())}
+    plain, given = CertifySettings(), {one.name: getattr(asked, one.name) for one in fields(asked)}
+    options = {name: value for name, value in given.items() if value not in (getattr(plain, name), [], ())}
     text = json.dumps(options, sort_keys=True, default=_write_option)
     return {
         "derand": __version__,

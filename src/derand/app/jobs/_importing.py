@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
@@ -19,6 +19,7 @@ import numpy as np
 from derand._core.files import PathLike, require_writable
 from derand.app.jobs._tasks import Spell, quote_parameter
 from derand.app.jobs._training_table import as_doubles
+from derand.app.settings import ImportSettings, fill_settings
 from derand.convert import (
     PICKLES,
     SKOPS,
@@ -32,7 +33,6 @@ from derand.convert import (
     read_model,
 )
 from derand.estimators import MOST_CLASSES, ImportedClassifier, ImportedRegressor, encode_rows, from_reading
-from derand.noise import Noise
 from derand.storage import read_kind, save
 from derand.tables import ColumnKind, Labels, MatchedFile, inspect_file, match_file
 
@@ -89,18 +89,10 @@ class ImportingSummary(TypedDict):
 def import_file(
     source: PathLike,
     output: PathLike,
+    settings: ImportSettings | None = None,
     *,
-    trust_pickle: bool = False,
-    trusted: Collection[str] = (),
-    classes: Sequence[str] = (),
-    data: PathLike | None = None,
-    target: str | None = None,
-    scaling: str | None = None,
-    noise: Noise | str | float | None = None,
-    rule: str | None = None,
-    decision_threshold: float | None = None,
-    cost: Mapping[str, float] | None = None,
     spell: Spell = quote_parameter,
+    **options: Any,
 ) -> ImportingSummary:
     """Read a model file of another library and save it as a model of ours, which can be certified.
 
@@ -111,46 +103,33 @@ def import_file(
         (.pkl, .pickle, .joblib).
     output : path-like
         Where the model is saved.
-    trust_pickle : bool
-        Whether a pickle may be opened, which runs whatever code it holds.
-    trusted : collection of str
-        Full names of types that a skops file may hold beside those that are known to be harmless.
-    classes : sequence of str
-        Labels in the order of the classes, where the file has none but 0, 1, ...
-    data : path-like or None
-        Rows such as those it was trained on, CSV or Parquet: names of columns where the file has none, units for
-        `scaling`, and more rows on which raw scores are compared.
-    target : str or None
-        Column of the rows with the true labels or numbers, to measure errors; it is no feature.
-    scaling : {"standard", "range", "robust"} or None
-        What counts as a change of 1 of each column, measured on the rows; None for 1 in its own units.
-    noise : Noise, str or None
-        What it is smoothed by; None or "none" for the model as deployed.
-    rule : {"mean", "vote"} or None
-        How it answers; None is "mean".
-    decision_threshold, cost
-        As for `derand.from_model`.
+    settings : ImportSettings or None
+        What is asked for.
     spell : callable
         How errors name a parameter that does not fit.
+    **options
+        Fields of ImportSettings, which replace those of `settings`.
 
     Returns
     -------
     ImportingSummary
     """
-    start = time.perf_counter()
+    start, asked = time.perf_counter(), fill_settings(ImportSettings, settings, options)
+    data, target = asked.data, asked.target
+    scaling = None if asked.scaling == "none" else asked.scaling
     for name, value in (("scaling", scaling), ("target", target)):
         if value is not None and data is None:
             raise ValueError(f"{spell(name)} is about rows: give {spell('data')}, such as the training rows.")
     require_writable(output, source, *([] if data is None else [data]))
-    reading = _name_classes(_read(source, trust_pickle, trusted, spell), classes, spell)
+    reading = _name_classes(_read(source, asked, spell), asked.classes, spell)
     found = None
     if data is not None:
         reading = _adopt_kinds(_adopt_names(reading, data), data, target)
         found = match_file(data, reading.encoding, target=target, classes=reading.classes)
     table = None if found is None else found.read_all()
-    noise = "none" if noise is None else noise
-    moved: dict[str, Any] = {"decision_threshold": decision_threshold, "cost": cost}
-    estimator = _build(reading, found, table, noise=noise, rule=rule, scaling=scaling, **moved)
+    given: dict[str, Any] = {"noise": "none" if asked.noise is None else asked.noise, "rule": asked.rule or "mean"}
+    given |= {"scaling": scaling, "decision_threshold": asked.decision_threshold, "cost": asked.cost, "n_jobs": None}
+    estimator = _build(reading, found, table, given)
     measured = {} if found is None or table is None else _measure(estimator, found, table)
     save(estimator, output)
     ensemble = estimator.ensemble_
@@ -179,10 +158,10 @@ def import_file(
     }
 
 
-def _read(path: PathLike, trust_pickle: bool, trusted: Collection[str], spell: Spell) -> Reading:
+def _read(path: PathLike, asked: ImportSettings, spell: Spell) -> Reading:
     """What a file holds, by how its name ends; errors say which file it is."""
     suffix = Path(path).suffix.lower()
-    if suffix in PICKLES and not trust_pickle:
+    if suffix in PICKLES and not asked.trust_pickle:
         raise ValueError(
             f"{os.fspath(path)} is a pickle, which runs whatever code it holds when it is opened. If you trust where "
             f"it comes from, say so by {spell('trust_pickle')}; better, save the model in its library's own format "
@@ -190,7 +169,7 @@ def _read(path: PathLike, trust_pickle: bool, trusted: Collection[str], spell: S
         )
     if suffix not in PICKLES and suffix != SKOPS:
         return _read_native(path)
-    model = load_pickle(path) if suffix in PICKLES else load_skops(path, trusted)
+    model = load_pickle(path) if suffix in PICKLES else load_skops(path, asked.trusted)
     try:
         return read_model(model)
     except (TypeError, ValueError) as error:
@@ -266,9 +245,8 @@ def _adopt_kinds(reading: Reading, data: PathLike, target: str | None) -> Readin
 
 
 def _build(
-    reading: Reading, found: MatchedFile | None, table: pa.Table | None, *, rule: str | None, **options: Any
+    reading: Reading, found: MatchedFile | None, table: pa.Table | None, given: Mapping[str, Any]
 ) -> ImportedClassifier | ImportedRegressor:
-    given = {"rule": "mean" if rule is None else rule, "n_jobs": None, **options}
     if found is None or table is None:
         return from_reading(reading, None, **given)
     found.require_finite(table)
@@ -303,4 +281,4 @@ def _suggest(output: PathLike, data: PathLike | None, target: str | None) -> str
     """A command to go on with: what changes of 5 % of every number can do."""
     words = ["derand", "certify", os.fspath(output), "rows.csv" if data is None else os.fspath(data)]
     words += ["-o", "certified.csv", *([] if target is None else ["--target", target])]
-    return shlex.join([*words, "--norm", "none", "--limit", "*=5%"])
+    return shlex.join([*words, "--norm", "none", "--limits", "*=5%"])

@@ -9,17 +9,17 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
 from derand._core.files import PathLike, require_writable
 from derand._core.text import format_percent
-from derand.app.jobs._classifiers import OWN, choose_model, find_trainer, make_estimator
+from derand.app.jobs._classifiers import choose_model, find_trainer, make_estimator
 from derand.app.jobs._tasks import Spell, quote_parameter, require_parameters, require_task, require_trainer
 from derand.app.jobs._training_table import TrainingData, read_training_data
-from derand.app.settings import CLASSES
+from derand.app.settings import CLASSES, TrainSettings, fill_settings
 from derand.estimators import (
     CertifiedClassifier,
     CertifiedEstimator,
@@ -29,7 +29,7 @@ from derand.estimators import (
     fit_checked,
 )
 from derand.metrics import certified_accuracy
-from derand.noise import Noise, as_noise_or_none
+from derand.noise import as_noise_or_none
 from derand.storage import save
 from derand.tables import ColumnCheck, ColumnUse, ColumnWarning, TableEncoding, format_days, tell_doubts
 from derand.threat import Threat
@@ -100,29 +100,10 @@ def train_file(
     data: PathLike,
     target: str,
     output: PathLike,
+    settings: TrainSettings | None = None,
     *,
-    task: str | None = None,
-    model: str | None = None,
-    noise: Noise | str | float | None = None,
-    scaling: str | None = OWN,
-    class_weight: str | None = None,
-    decision_threshold: float | None = None,
-    cost: Mapping[str, float] | None = None,
-    rule: str | None = None,
-    radius: float | None = None,
-    norm: float | None = None,
-    l0: int | None = None,
-    frozen: Sequence[str] = (),
-    monotone: Mapping[str, str] | None = None,
-    groups: Sequence[Sequence[str]] | str | None = None,
-    threat: Threat | PathLike | None = None,
-    regularization: float | None = None,
-    min_rows_per_category: int | None = None,
-    categorical: Collection[str] = (),
-    ignored: Collection[str] = (),
-    numerical: Collection[str] = (),
-    dates: Collection[str] = (),
     spell: Spell = quote_parameter,
+    **options: Any,
 ) -> TrainingSummary:
     """Train a classifier or a regressor on a CSV or Parquet file and save it.
 
@@ -136,73 +117,36 @@ def train_file(
         Name of the column with the labels, or with the numbers to be predicted.
     output : path-like
         Where the model is saved.
-    task : {"classes", "number"} or None
-        What the target holds. None guesses: text and up to 20 different whole numbers are classes, other numbers are to
-        be predicted.
-    model : str or None
-        A trainer of `derand.estimators.TRAINERS`: "additive" (None), "stumps", "tree-boost" or "ada-boost"; for a
-        number one of `REGRESSORS`: "additive" or "stumps".
-    noise, class_weight, decision_threshold, cost, rule, radius, norm, l0, frozen, monotone, groups, regularization
-        As for the estimators; what is not given is the trainer's own, what it does not have is refused.
-    min_rows_per_category
-        As for the estimators; what is not given is the trainer's own, what it does not have is refused.
-    scaling : str or None
-        "auto" is the trainer's own, and "standard" for those that have none.
-    threat : Threat, path-like or None
-        What may change, instead of `norm`, `l0` and `frozen`, with columns by their names in the file; or a TOML file
-        that says it.
-    categorical : collection of str
-        Columns to be taken as categorical though they hold numbers.
-    ignored : collection of str
-        Columns to be left out.
-    numerical : collection of str
-        Columns of numbers to be used though they look like an identifier.
-    dates : collection of str
-        Columns of dates, which become days since 1970-01-01; the model remembers that and reads them so in later files.
+    settings : TrainSettings or None
+        What is asked for; None is the trainer's own.
     spell : callable
         How errors name a parameter that does not fit.
+    **options
+        Fields of TrainSettings, which replace those of `settings`.
 
     Returns
     -------
     TrainingSummary
         A dict: what was done with every column, and how the model does on the training rows.
     """
-    start = time.perf_counter()
-    name = choose_model() if model is None else model
-    options: dict[str, Any] = {
-        "noise": noise,
-        "class_weight": class_weight,
-        "decision_threshold": decision_threshold,
-        "cost": cost or None,
-        "rule": rule,
-        "radius": radius,
-        "norm": norm,
-        "l0": l0,
-        "frozen": tuple(frozen) or None,
-        "monotone": monotone or None,
-        "groups": groups or None,
-        "threat": threat,
-        "regularization": regularization,
-        "min_rows_per_category": min_rows_per_category,
-    }
-    require_task(task, spell)
+    start, asked = time.perf_counter(), fill_settings(TrainSettings, settings, options)
+    name, parameters, threat = asked.model or choose_model(), asked.list_parameters(), asked.threat
+    require_task(asked.task, spell)
     find_trainer(name, None)  # refused before any file is looked at, as far as the task need not be known
-    require_parameters(name, {spell(key): key for key, value in options.items() if value is not None}, task)
-    if noise != "auto":
-        as_noise_or_none(noise)
+    require_parameters(name, {spell(key): key for key in parameters}, asked.task)
+    if asked.noise != "auto":
+        as_noise_or_none(asked.noise)
     path = None if isinstance(threat, Threat) else threat
     require_writable(output, data, *([] if path is None else [path]))
-    read = read_training_data(
-        data, target, categorical=categorical, ignored=ignored, numerical=numerical, dates=dates, task=task
-    )
+    read = read_training_data(data, target, asked)
     require_trainer(name, read.task, target, len(set(read.labels.tolist())), spell)
-    estimator = make_estimator(name, options, scaling, task=read.task.name, spell=spell)
+    estimator = make_estimator(name, parameters, asked.scaling, task=read.task.name, spell=spell)
     if path is not None:
         estimator.set_params(threat=_read_threat(path, read.rows.column_names))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fit_checked(estimator, read.rows, read.labels)
-        estimator.encoding_ = estimator.encoding_.with_dates(dates)
+        estimator.encoding_ = estimator.encoding_.with_dates(asked.dates)
         measure = _measure_labels if read.task.name == CLASSES else _measure_numbers
         measured = measure(estimator, read)
     save(estimator, output)

@@ -37,7 +37,7 @@ class TuningSummary(TypedDict):
     own_certified: list[list[float]]
     constant: float
     by_balanced: bool
-    tolerance: float
+    accuracy_loss: float
     recommended: float | str | None
     text: str
 
@@ -74,7 +74,7 @@ class Tuning(Frozen):
         Of the ball.
     by_balanced : bool
         Whether the recommendation counts all classes alike.
-    tolerance : float
+    accuracy_loss : float
         How much natural accuracy it may cost.
     """
 
@@ -94,7 +94,7 @@ class Tuning(Frozen):
     constant: float
     norm: float
     by_balanced: bool
-    tolerance: float
+    accuracy_loss: float
 
     def __post_init__(self) -> None:
         for one in fields(self):
@@ -108,10 +108,10 @@ class Tuning(Frozen):
 
     @property
     def is_cheap(self) -> BoolArray:
-        """Whether each value keeps natural accuracy: within the tolerance and one standard error of the best one."""
+        """Whether each value keeps natural accuracy: within the loss allowed and one standard error of the best one."""
         natural, _ = self.counted
         best = int(natural.argmax())
-        return np.asarray(natural >= natural[best] - self.tolerance - self.natural_error[best] - 1e-12)
+        return np.asarray(natural >= natural[best] - self.accuracy_loss - self.natural_error[best] - 1e-12)
 
     @property
     def chosen(self) -> int | None:

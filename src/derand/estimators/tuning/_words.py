@@ -98,7 +98,7 @@ def _describe_next(tuning: Tuning, chosen: int) -> str:
         share = format_percent(tuning.own_certified[following, following])
         at = format_short_down(tuning.own_radii[following])
         return f"{start} certifies {share} at {at}, no more than a model that always says the same gets right."
-    allowed, error = _points(tuning.tolerance), _points(tuning.natural_error[natural.argmax()])
+    allowed, error = _points(tuning.accuracy_loss), _points(tuning.natural_error[natural.argmax()])
     cost = _points(natural.max() - natural[following])
     return f"{start} would cost {cost}, more than {allowed} and one standard error ({error})."
 

@@ -276,7 +276,7 @@ class TrainSettings:
         shown="by cross-validation",
     )
     min_rows_per_category: int | None = _option(
-        "Categories of fewer rows get the value of one that was never seen.", "whole", metavar="ROWS", unit="rows"
+        "Categories of fewer rows get the value of one that was never seen.", "whole", metavar="ROWS"
     )
     noise: Noise | str | float | None = _option(
         "Kind and scale, such as gaussian:0.25; kinds are {NOISES}. For additive also auto and none.",
@@ -363,7 +363,7 @@ class TuneSettings:
     rule: str | None = _option(_RULE)
     balanced: bool = _option("Recommend by the mean of all classes.", "truth", default=False)
     accuracy_loss: float = _option(
-        "How much natural accuracy it may cost; 0.01 is one point.", "number", default=0.01, unit="share", least=0
+        "How much natural accuracy it may cost; 0.01 is one point.", "number", default=0.01, least=0
     )
     folds: int = _option("Folds of the cross-validation.", "whole", default=5, least=2)
     categorical: Sequence[str] = _option(_CATEGORICAL, default=())

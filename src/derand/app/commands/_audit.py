@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from derand.app import Summary
 from derand.app.commands._app import (
     AsJson,
     add_command,
@@ -24,8 +25,6 @@ from derand.app.settings import AuditSettings
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-    from derand.app.jobs import AuditingSummary
 
 
 @add_command
@@ -53,7 +52,7 @@ def audit(
         raise typer.Exit(1)
 
 
-def _print_summary(summary: AuditingSummary) -> None:
+def _print_summary(summary: Summary) -> None:
     console = make_console()
     failed = [check for check in summary["machine"] if not check["passed"]]
     for check in failed:
@@ -85,7 +84,7 @@ def _print_summary(summary: AuditingSummary) -> None:
     print_facts(console, {name: text for name, text in facts.items() if text})
 
 
-def _describe_claim(summary: AuditingSummary) -> str:
+def _describe_claim(summary: Summary) -> str:
     """What is claimed of numbers."""
     from derand._core.text import format_exactly
 
@@ -102,7 +101,7 @@ def _describe_unchecked(reasons: dict[str, str]) -> str:
     return "; ".join(f"{join_words(names)} ({why})" for why, names in alike.items())
 
 
-def _conclude(summary: AuditingSummary) -> str:
+def _conclude(summary: Summary) -> str:
     from derand._core.text import join_words
 
     audited, total = summary["audited"], summary["rows"]
@@ -116,7 +115,7 @@ def _conclude(summary: AuditingSummary) -> str:
     return proven if summary["passed"] else f"{proven}, BUT this machine failed its tests"
 
 
-def _tabulate(summary: AuditingSummary) -> Table:
+def _tabulate(summary: Summary) -> Table:
     from derand._core.text import format_down
 
     cells = [

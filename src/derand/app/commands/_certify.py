@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from derand.app import Summary
 from derand.app.commands._answers import describe_answers, describe_radii, print_warnings, tabulate_confusion
 from derand.app.commands._app import (
     AsJson,
@@ -24,8 +25,6 @@ from derand.app.settings import CertifySettings, ManyFiles, ThreatFlags, find_fl
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from derand.app.jobs import CertifyingSummary, FilesSummary, ThreatSummary
 
 
 @add_command
@@ -69,7 +68,7 @@ def certify(
 
         if as_json and names_stream(output):
             raise ValueError("--json and --output - would both go to standard output: leave one out.")
-        summary: CertifyingSummary | FilesSummary
+        summary: Summary
         if are_many:
             summary = certify_many(model, data, output, asked, many, advance)
         else:
@@ -86,20 +85,18 @@ def certify(
         require_done(summary)
 
 
-def _print_summary(summary: CertifyingSummary) -> None:
+def _print_summary(summary: Summary) -> None:
     (_print_labels if "proofs" in summary else _print_numbers)(summary)
 
 
-def _print_labels(summary: CertifyingSummary) -> None:
+def _print_labels(summary: Summary) -> None:
     from derand._core.text import format_percent
 
     console = make_console()
     print_warnings(console, summary["warnings"], summary["notes"])
     _print_columns(console, summary)
     facts = {
-        "rule": _RULES_IN_WORDS.get(summary["rule"], summary["rule"]),
-        "noise": "none, the model as deployed" if summary["noise"] == "none" else summary["noise"],
-        **describe_threat(summary["threat"]),
+        **_describe_request(summary, _RULES_IN_WORDS),
         "rows": f"{summary['rows']:,}, of which {summary['certified_rows']:,} certified",
         "proofs": _describe_proofs(summary["proofs"]),
     }
@@ -129,16 +126,14 @@ def _print_labels(summary: CertifyingSummary) -> None:
     print_facts(console, {**facts, "time": f"{summary['seconds']:.1f} s"})
 
 
-def _print_numbers(summary: CertifyingSummary) -> None:
+def _print_numbers(summary: Summary) -> None:
     from derand._core.text import format_exactly, format_percent, format_short, format_short_up
 
     console, n_rows = make_console(), summary["rows"]
     print_warnings(console, (), summary["notes"])
     _print_columns(console, summary)
     facts = {
-        "rule": _NUMBERS_IN_WORDS.get(summary["rule"], summary["rule"]),
-        "noise": "none, the model as deployed" if summary["noise"] == "none" else summary["noise"],
-        **describe_threat(summary["threat"]),
+        **_describe_request(summary, _NUMBERS_IN_WORDS),
         "rows": f"{n_rows:,}",
     }
     if summary["tolerance"] is None:
@@ -160,7 +155,14 @@ def _print_numbers(summary: CertifyingSummary) -> None:
     print_facts(console, {**facts, "written": summary["output"], "time": f"{summary['seconds']:.1f} s"})
 
 
-def _print_columns(console: Console, summary: CertifyingSummary) -> None:
+def _describe_request(summary: Summary, rules: Mapping[str, str]) -> dict[str, str]:
+    """Rule, noise and threat."""
+    rule, noise = str(summary["rule"]), str(summary["noise"])
+    told = "none, the model as deployed" if noise == "none" else noise
+    return {"rule": rules.get(rule, rule), "noise": told, **describe_threat(summary["threat"])}
+
+
+def _print_columns(console: Console, summary: Summary) -> None:
     """Which columns were not used, and values that training did not see."""
     if summary["columns_not_used"]:
         print_facts(console, {"columns not used": ", ".join(summary["columns_not_used"])})
@@ -192,7 +194,7 @@ def _describe_proofs(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{counts[name]:,} {_PROOFS_IN_WORDS.get(name, name)}" for name in order)
 
 
-def describe_threat(threat: ThreatSummary) -> dict[str, str]:
+def describe_threat(threat: Summary) -> dict[str, str]:
     """What may change, one fact per kind of it."""
     norm, l0 = threat["norm"], threat["l0"]
     changes = f", and at most {l0} categorical {'change' if l0 == 1 else 'changes'}" if l0 else ""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from derand.app import Summary
 from derand.app.commands._app import (
     AsJson,
     add_command,
@@ -21,8 +22,6 @@ from derand.app.commands._app import (
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-    from derand.app.demo import DemoResult, DemoRow
 
 
 _RIGHT = ("row", "probability", "radius")
@@ -41,7 +40,7 @@ def demo(
     print_result(result, as_json, _print_result)
 
 
-def _print_result(result: DemoResult) -> None:
+def _print_result(result: Summary) -> None:
     from derand._core.text import format_down
 
     console, seconds = make_console(), result["seconds"]
@@ -62,7 +61,7 @@ def _print_result(result: DemoResult) -> None:
     )
 
 
-def _tabulate_rows(title: str, entries: Sequence[DemoRow]) -> Table:
+def _tabulate_rows(title: str, entries: Sequence[Summary]) -> Table:
     from derand._core.text import format_down, format_percent
 
     rows = [

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+from derand.app import Summary
 from derand.app.commands._app import AsJson, add_command, make_console, print_facts, print_result, show_progress
 from derand.app.commands._options import argument, output
-
-if TYPE_CHECKING:
-    from derand.app.jobs import ExportingSummary
 
 _SHOWN_INPUTS = 12
 
@@ -32,7 +30,7 @@ def export(
     print_result(summary, as_json, _print_summary)
 
 
-def _print_summary(summary: ExportingSummary) -> None:
+def _print_summary(summary: Summary) -> None:
     inputs = summary["inputs"]
     more = f", ... ({len(inputs)} in all)" if len(inputs) > _SHOWN_INPUTS else ""
     facts = {

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+from derand.app import Summary
 from derand.app.commands._app import AsJson, add_command, make_console, print_facts, print_result, show_progress
 from derand.app.commands._options import argument, output, take_settings
 from derand.app.commands._train import name_decision
 from derand.app.settings import ImportSettings, find_flag
-
-if TYPE_CHECKING:
-    from derand.app.jobs import ImportingSummary
 
 _SHOWN_CLASSES = 12
 
@@ -43,7 +41,7 @@ def import_(
     print_result(summary, as_json, _print_summary)
 
 
-def _print_summary(summary: ImportingSummary) -> None:
+def _print_summary(summary: Summary) -> None:
     from derand._core.text import format_percent, format_short, format_short_up
 
     classes, joint = summary["classes"], summary["joint_terms"]

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from derand.app import Summary
 from derand.app.commands._app import AsJson, add_command, make_console, print_facts, print_result, show_progress
 from derand.app.commands._options import argument, take_settings
 from derand.app.settings import InitSettings
-
-if TYPE_CHECKING:
-    from derand.app.jobs import StartSummary
 
 
 @add_command
@@ -34,7 +32,7 @@ def init(
     print_result(summary, as_json, _print_summary)
 
 
-def _print_summary(summary: StartSummary) -> None:
+def _print_summary(summary: Summary) -> None:
     classes = summary["classes"]
     found = "a number" if classes is None else ", ".join(f"{name} ({count:,})" for name, count in classes.items())
     facts = {

@@ -5,15 +5,13 @@ from __future__ import annotations
 import glob
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
+from derand.app import Summary
 from derand.app.commands._app import InterruptedWorkError, complain, make_console, print_facts
 from derand.app.settings import CLASSES, CertifySettings, ManyFiles, list_given, list_of_other_task
-
-if TYPE_CHECKING:
-    from derand.app.jobs import FilesSummary
 
 
 def ask_for_many(many: ManyFiles, data: Path) -> bool:
@@ -23,7 +21,7 @@ def ask_for_many(many: ManyFiles, data: Path) -> bool:
 
 def certify_many(
     model: Path, data: Path, output: Path, asked: CertifySettings, many: ManyFiles, advance: Callable[[int], None]
-) -> FilesSummary:
+) -> Summary:
     """Certify the files into a folder; what is for one file, or for another kind of model, is refused."""
     from derand._core.threads import count_threads
     from derand.app.jobs import certify_files
@@ -53,7 +51,7 @@ def require_done(summary: Mapping[str, Any]) -> None:
         raise typer.Exit(complain(f"{next(iter(failed.values()))} ({which}all others are done)"))
 
 
-def print_many(summary: FilesSummary) -> None:
+def print_many(summary: Summary) -> None:
     """The results of many files in short."""
     before, certified = summary["done_before"], summary["certified_rows"]
     old = f", besides {summary['rows_done_before']:,} that were done before" if before else ""

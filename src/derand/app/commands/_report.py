@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+from derand.app import Summary
 from derand.app.commands._answers import print_warnings
 from derand.app.commands._app import AsJson, add_command, make_console, print_facts, print_result, show_progress
 from derand.app.commands._options import argument, output, take_settings
 from derand.app.settings import ReportFileSettings, find_flag
-
-if TYPE_CHECKING:
-    from derand.app.jobs import ReportSummary
 
 
 @add_command
@@ -32,7 +30,7 @@ def report(
     print_result(summary, as_json, _print_summary)
 
 
-def _print_summary(summary: ReportSummary) -> None:
+def _print_summary(summary: Summary) -> None:
     console = make_console()
     print_warnings(console, summary["warnings"], summary["notes"])
     console.print(summary["guarantee"], markup=False)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from derand.app import Summary
 from derand.app.commands._answers import print_warnings
 from derand.app.commands._app import (
     AsJson,
@@ -21,9 +22,6 @@ from derand.app.commands._app import (
 )
 from derand.app.commands._options import argument, output, take_settings
 from derand.app.settings import TrainSettings, find_flag, list_given
-
-if TYPE_CHECKING:
-    from derand.app.jobs import TrainingSummary
 
 
 @add_command
@@ -53,7 +51,7 @@ def train(
     print_result(summary, as_json, _print_summary)
 
 
-def _print_summary(summary: TrainingSummary) -> None:
+def _print_summary(summary: Summary) -> None:
     console = make_console()
     columns = [[column["name"], column["use"], column["detail"]] for column in summary["columns"]]
     console.print(make_table("Columns", ["column", "use", "detail"], columns))
@@ -75,11 +73,11 @@ def _print_summary(summary: TrainingSummary) -> None:
     )
 
 
-def _name_ball(summary: TrainingSummary) -> str:
+def _name_ball(summary: Summary) -> str:
     return "limits alone" if summary["norm"] is None else f"l{summary['norm']:g} balls"
 
 
-def _describe_training(summary: TrainingSummary) -> dict[str, str]:
+def _describe_training(summary: Summary) -> dict[str, str]:
     """What it was trained for, where the trainer has a radius; how smooth its functions are, where it chose that."""
     from derand._core.text import format_exactly, format_short
 
@@ -92,7 +90,7 @@ def _describe_training(summary: TrainingSummary) -> dict[str, str]:
     return facts
 
 
-def _describe_target(summary: TrainingSummary) -> str:
+def _describe_target(summary: Summary) -> str:
     """What it was taken for and why, and how to say the other where that was a guess."""
     from derand._core.text import format_short
 
@@ -104,7 +102,7 @@ def _describe_target(summary: TrainingSummary) -> str:
     return f"{summary['target']}, {what} ({summary['task_reason']}{other})"
 
 
-def _describe_classes(summary: TrainingSummary) -> dict[str, str]:
+def _describe_classes(summary: Summary) -> dict[str, str]:
     if summary["task"] != "classes":
         return {}
     facts = {"classes": ", ".join(f"{name} ({count})" for name, count in summary["classes"].items())}
@@ -120,7 +118,7 @@ def name_decision(classes: Sequence[Any], threshold: float | None) -> dict[str, 
     return {"decision": f"{classes[1]} from a probability of {format_threshold(threshold)} on"}
 
 
-def _describe_labels(summary: TrainingSummary) -> dict[str, str]:
+def _describe_labels(summary: Summary) -> dict[str, str]:
     """How a classifier does on its own rows."""
     from derand._core.text import format_exactly, format_percent, quote_short
 
@@ -134,7 +132,7 @@ def _describe_labels(summary: TrainingSummary) -> dict[str, str]:
     return facts
 
 
-def _describe_numbers(summary: TrainingSummary) -> dict[str, str]:
+def _describe_numbers(summary: Summary) -> dict[str, str]:
     """How a regressor does on its own rows."""
     from derand._core.text import format_exactly, format_short, format_short_up
 

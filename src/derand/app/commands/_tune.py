@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from derand.app import Summary
 from derand.app.commands._app import (
     AsJson,
     add_command,
@@ -23,8 +24,6 @@ from derand.app.settings import TuneSettings, find_flag
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-    from derand.app.jobs import FileTuningSummary
 
 
 @add_command
@@ -54,7 +53,7 @@ def tune(
     print_result(summary, as_json, _print_summary)
 
 
-def _print_summary(summary: FileTuningSummary) -> None:
+def _print_summary(summary: Summary) -> None:
     from derand._core.text import format_percent
 
     console = make_console()
@@ -78,9 +77,7 @@ def _print_summary(summary: FileTuningSummary) -> None:
     print_facts(console, {**facts, "time": f"{summary['seconds']:.1f} s"})
 
 
-def _tabulate(
-    summary: FileTuningSummary, title: str, natural: Sequence[float], certified: Sequence[Sequence[float]]
-) -> Table:
+def _tabulate(summary: Summary, title: str, natural: Sequence[float], certified: Sequence[Sequence[float]]) -> Table:
     """One line per value: accuracy without any change and at each radius; a star marks the recommended one."""
     from derand._core.text import format_exactly, format_percent
 

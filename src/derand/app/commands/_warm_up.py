@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from derand.app import Summary
 from derand.app.commands._app import (
     AsJson,
     add_command,
@@ -13,9 +12,6 @@ from derand.app.commands._app import (
     print_result,
     show_steps,
 )
-
-if TYPE_CHECKING:
-    from derand.app.warm_up import WarmUp
 
 _COLUMNS = ("what", "functions", "CPU seconds")
 
@@ -30,7 +26,7 @@ def warm_up(as_json: AsJson = False) -> None:
     print_result(result, as_json, _print_result)
 
 
-def _print_result(result: WarmUp) -> None:
+def _print_result(result: Summary) -> None:
     console = make_console()
     rows = [(step["name"], str(step["compiled"]), f"{step['seconds']:.1f}") for step in result["steps"]]
     console.print(make_table("Compiled", _COLUMNS, rows, right=_COLUMNS[1:]))

@@ -11,16 +11,17 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 
 from derand._core.arrays import FloatArray, IntArray
 from derand._core.files import PathLike, require_writable
+from derand.app import Summary
 from derand.app.jobs._audit_claims import list_columns, list_unread, read_claims
 from derand.app.jobs._classifiers import load_estimator
 from derand.app.jobs._copying import NUMBER_COLUMNS, RESULT_COLUMNS, find_copies
-from derand.app.jobs._request import ThreatSummary, summarize_threat
+from derand.app.jobs._request import summarize_threat
 from derand.app.settings import AuditSettings, fill_settings
 from derand.auditing import Audit, audit_rows, choose_rows
 from derand.certificates import Certificates, Intervals, ToleranceRadii
@@ -32,67 +33,6 @@ from derand.threat import Threat
 _SHOWN = 20
 
 
-class MachineSummary(TypedDict):
-    """A test of this machine's arithmetic."""
-
-    name: str
-    passed: bool
-    detail: str
-
-
-class NotProven(TypedDict):
-    """A row of which some claim was not proven."""
-
-    row: int
-    claim: str
-    """Which: label, failure, radius (without a norm: that the label holds) or proof; of numbers value, low, high or
-    radius."""
-    label: str
-    """The label or number, as claimed."""
-    claimed: float
-    """The radius, or that of the interval."""
-    proven: float
-    """A radius that was proven instead; the claimed one where that is not what failed."""
-
-
-class AuditingSummary(TypedDict):
-    """What `audit_file` looked at and found."""
-
-    passed: bool
-    """Whether all that was checked was proven, the files are those of the record and the machine passed its tests."""
-    checked: list[str]
-    """The columns of the certified file that were proven."""
-    not_checked: dict[str, str]
-    """Its columns, or what they say beside what is proven, that were not looked at, each with a reason."""
-    rows: int
-    audited: int
-    proven: int
-    labels_alone: int
-    """Rows that claim no more than their label or number: not certified, or within limits "flips" or "undecided"."""
-    not_proven: list[NotProven]
-    """The first of them; rows count from 1."""
-    changed: list[str]
-    """Files that are not those that the record is about."""
-    machine: list[MachineSummary]
-    version: str
-    """Of the package that made the certificates."""
-    rule: str
-    noise: str
-    norm: float | None
-    radius: float | None
-    """Of intervals; None for others, and within limits alone."""
-    tolerance: float | None
-    """Of radii of numbers."""
-    threat: ThreatSummary
-    own_units: bool
-    """Whether radii count in the model's own units."""
-    seed: int
-    seconds_per_row: float
-    slowest_row: float
-    output: str | None
-    seconds: float
-
-
 def audit_file(
     model: PathLike,
     data: PathLike,
@@ -101,7 +41,7 @@ def audit_file(
     *,
     advance: Callable[[int], None] = lambda rows: None,
     **options: Any,
-) -> AuditingSummary:
+) -> Summary:
     """Prove again what a file of certificates claims, from the model and the data alone.
 
     Parameters
@@ -119,7 +59,22 @@ def audit_file(
 
     Returns
     -------
-    AuditingSummary
+    dict
+        `passed`: whether all that was checked was proven, the files are those of the record and the machine
+        passed its tests.
+        `checked`: the columns of the certified file that were proven.
+        `not_checked`: its columns, or what they say beside what is proven, that were not looked at, each with
+        a reason.
+        `labels_alone`: rows that claim no more than their label or number: not certified, or within limits
+        "flips" or "undecided".
+        `not_proven`: the first rows of which a claim was not proven, counted from 1: which claim (label, failure,
+        radius or proof; of numbers value, low, high or radius), the label or number as claimed, the radius that is
+        claimed, and one that was proven instead (the claimed one where that is not what failed).
+        `changed`: files that are not those that the record is about.
+        `version`: of the package that made the certificates.
+        `radius`: of intervals; None for others, and within limits alone.
+        `tolerance`: of radii of numbers.
+        `own_units`: whether radii count in the model's own units.
     """
     start, asked = time.perf_counter(), fill_settings(AuditSettings, settings, options)
     output, seed = asked.output, asked.seed or 0
@@ -196,7 +151,7 @@ def _read_rows(
     return np.concatenate(parts)
 
 
-def _summarize_record(threat: Threat, source: MatchedFile) -> ThreatSummary:
+def _summarize_record(threat: Threat, source: MatchedFile) -> Summary:
     """What may change by a record, with columns by name and categories by value."""
     values = {
         column: tuple(dict(enumerate(source.encoding.categories.get(int(column), ()))).get(code) for code in codes)
@@ -226,7 +181,7 @@ def _describe_row(
     at: int,
     row: int,
     estimator: CertifiedClassifier | CertifiedRegressor,
-) -> NotProven:
+) -> Summary:
     if isinstance(claims, Certificates):
         assert not isinstance(estimator, CertifiedRegressor)  # see `read_claims`
         label = str(estimator.classes_[claims.label[at]])

@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 from derand import __version__
 from derand._core.files import PathLike, replace_when_done
 from derand._core.processes import LostProcessError, WorkerPool
+from derand.app import Summary
 from derand.app.jobs._certifying import certify_file
 from derand.app.settings import CertifySettings, fill_settings
 from derand.distributed import connect, list_files
@@ -26,22 +27,6 @@ from derand.storage import find_record, load_record, mark_file, read_json
 
 JOB_FILE = "derand-job.json"
 """What was asked for, in the folder of results."""
-
-
-class FilesSummary(TypedDict):
-    """What `certify_files` did."""
-
-    output: str
-    files: int
-    done_before: int
-    """Of these, how many had been certified by an earlier run."""
-    failed: dict[str, str]
-    """Why a file could not be certified, by its name."""
-    rows: int
-    """Of the files that this run has certified."""
-    rows_done_before: int
-    certified_rows: int
-    seconds: float
 
 
 def certify_files(
@@ -56,7 +41,7 @@ def certify_files(
     resume: bool = False,
     advance: Callable[[int], None] = lambda rows: None,
     **options: Any,
-) -> FilesSummary:
+) -> Summary:
     """Certify files, each into a file of the same name in a folder.
 
     Parameters
@@ -86,8 +71,11 @@ def certify_files(
 
     Returns
     -------
-    FilesSummary
-        A dict. Files that failed are named in it; all others are done.
+    dict
+        Files that failed are named in it; all others are done.
+        `done_before`: of these, how many had been certified by an earlier run.
+        `failed`: why a file could not be certified, by its name.
+        `rows`: of the files that this run has certified.
     """
     start, asked = time.perf_counter(), fill_settings(CertifySettings, settings, options)
     targets = _name_targets(list_files(data), Path(output))
@@ -95,7 +83,7 @@ def certify_files(
     _require_folder(Path(output), job, resume=resume)
     done = {source: _count_done(source, target, model) for source, target in targets.items()} if resume else {}
     left = {source: target for source, target in targets.items() if done.get(source) is None}
-    summary: FilesSummary = {
+    summary: Summary = {
         "output": os.fspath(output),
         "files": len(targets),
         "done_before": len(targets) - len(left),
@@ -145,7 +133,7 @@ def _start(
             future.release()
 
 
-def _run(results: Iterator[_Found], summary: FilesSummary, advance: Callable[[int], None]) -> None:
+def _run(results: Iterator[_Found], summary: Summary, advance: Callable[[int], None]) -> None:
     """Count what is done; what fails is noted, and the others go on."""
     with closing(results):  # type: ignore[type-var]
         for source, found, error in results:

@@ -12,11 +12,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from derand._core.files import PathLike, require_writable
+from derand.app import Summary
 from derand.app.jobs._tasks import Spell, quote_parameter
 from derand.app.jobs._training_table import as_doubles
 from derand.app.settings import ImportSettings, fill_settings
@@ -42,50 +43,6 @@ if TYPE_CHECKING:
 _PROBES = 2_000
 
 
-class ImportingSummary(TypedDict):
-    """What `import_file` read, and what it saved."""
-
-    model: str
-    """Where it was saved."""
-    file: str
-    """Where it came from."""
-    source: str
-    """What was read, such as "xgboost.XGBClassifier"."""
-    task: str
-    """"classes" or "number"."""
-    classes: list[Any]
-    """Labels, in the order of the scores; none for a number."""
-    columns: list[str] | None
-    """Their names; None where nobody knows them."""
-    n_columns: int
-    terms: int
-    joint_terms: int
-    """Those of several columns."""
-    is_linear: bool
-    """Whether numbers are multiplied by slopes instead of being looked up in cells."""
-    cells: int
-    score_error: float
-    """How far raw scores may lie from the library's, on any row; certificates cover it. Of a linear model, what comes
-    beside a share of each row's numbers, which they cover as well."""
-    decision_threshold: float | None
-    """The probability from which on the answer is the second class; None where scores are no probabilities."""
-    largest_difference: float | None
-    """Between raw scores of both on edges, beside them and on the rows; None where the library is not there."""
-    noise: str
-    rule: str
-    scaling: str | None
-    rows: int
-    """Of the table; 0 without one."""
-    accuracy: NotRequired[float]
-    """On the rows, where they have a target."""
-    majority: NotRequired[float]
-    """Share of the largest class among them."""
-    rmse: NotRequired[float]
-    """Root of the mean square error, for numbers."""
-    next_command: str
-    seconds: float
-
-
 def import_file(
     source: PathLike,
     output: PathLike,
@@ -93,7 +50,7 @@ def import_file(
     *,
     spell: Spell = quote_parameter,
     **options: Any,
-) -> ImportingSummary:
+) -> Summary:
     """Read a model file of another library and save it as a model of ours, which can be certified.
 
     Parameters
@@ -112,7 +69,25 @@ def import_file(
 
     Returns
     -------
-    ImportingSummary
+    dict
+        `model`: where it was saved.
+        `file`: where it came from.
+        `source`: what was read, such as "xgboost.XGBClassifier".
+        `task`: "classes" or "number".
+        `classes`: labels, in the order of the scores; none for a number.
+        `columns`: their names; None where nobody knows them.
+        `joint_terms`: those of several columns.
+        `is_linear`: whether numbers are multiplied by slopes instead of being looked up in cells.
+        `score_error`: how far raw scores may lie from the library's, on any row; certificates cover it. Of a
+        linear model, what comes beside a share of each row's numbers, which they cover as well.
+        `decision_threshold`: the probability from which on the answer is the second class; None where scores
+        are no probabilities.
+        `largest_difference`: between raw scores of both on edges, beside them and on the rows; None where the
+        library is not there.
+        `rows`: of the table; 0 without one.
+        `accuracy`: on the rows, where they have a target.
+        `majority`: share of the largest class among them.
+        `rmse`: root of the mean square error, for numbers.
     """
     start, asked = time.perf_counter(), fill_settings(ImportSettings, settings, options)
     data, target = asked.data, asked.target
@@ -152,7 +127,7 @@ def import_file(
         "rule": estimator.rule,
         "scaling": scaling,
         "rows": 0 if table is None else table.num_rows,
-        **measured,  # type: ignore[typeddict-item]
+        **measured,
         "next_command": _suggest(output, data, target),
         "seconds": time.perf_counter() - start,
     }

@@ -10,10 +10,11 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 from derand._core.files import PathLike, require_writable
 from derand._core.text import quote_short
+from derand.app import Summary
 from derand.app.jobs._classifiers import load_estimator, refuse_other_task
 from derand.app.jobs._request import read_named, read_request, require_domains
 from derand.app.jobs._tasks import Spell, quote_parameter
@@ -31,22 +32,6 @@ if TYPE_CHECKING:
 _MOST_NAMED = 20
 
 
-class ReportSummary(TypedDict):
-    """Where the report of `report_file` is, and its guarantee."""
-
-    output: str
-    rows: int
-    guarantee: str
-    comparison: str | None
-    """Two models side by side in a few sentences; None where there is one."""
-    warnings: list[str]
-    """What a reader must know first: that the model is worth no more than a constant answer."""
-    notes: list[str]
-    unseen_categories: dict[str, int]
-    empty_columns: list[str]
-    seconds: float
-
-
 def report_file(
     model: PathLike,
     data: PathLike,
@@ -55,7 +40,7 @@ def report_file(
     *,
     spell: Spell = quote_parameter,
     **options: Any,
-) -> ReportSummary:
+) -> Summary:
     """Certify the rows of a CSV or Parquet file and write a Report about them.
 
     Parameters
@@ -75,8 +60,10 @@ def report_file(
 
     Returns
     -------
-    ReportSummary
-        A dict: where the report is, and its guarantee.
+    dict
+        Where the report is, and its guarantee.
+        `comparison`: two models side by side in a few sentences; None where there is one.
+        `warnings`: what a reader must know first: that the model is worth no more than a constant answer.
     """
     start, asked = time.perf_counter(), fill_settings(ReportFileSettings, settings, options)
     others = {"other model": asked.compare, "training data": asked.train}

@@ -10,12 +10,13 @@ import os
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NotRequired, TypedDict
+from typing import Any
 
 import numpy as np
 
 from derand._core.files import PathLike, require_writable
 from derand._core.text import format_percent
+from derand.app import Summary
 from derand.app.jobs._classifiers import choose_model, find_trainer, make_estimator
 from derand.app.jobs._tasks import Spell, quote_parameter, require_parameters, require_task, require_trainer
 from derand.app.jobs._training_table import TrainingData, read_training_data
@@ -41,61 +42,6 @@ _LITTLE_USE = 0.2
 """The share of the average importance of a column below which many categories are said to hardly count."""
 
 
-class ColumnSummary(TypedDict):
-    """What became of a column of a training table."""
-
-    name: str
-    use: str
-    """"numerical", "categorical" or "ignored"."""
-    detail: str
-
-
-class _Measured(TypedDict):
-    """How a model does on its own rows: a classifier with `classes`, a regressor with `target_range`."""
-
-    norm: float | None
-    """What it is certified in unless told otherwise; None where limits alone say what may change."""
-    classes: NotRequired[dict[str, int]]
-    training_accuracy: NotRequired[float]
-    training_certified_accuracy: NotRequired[float]
-    """Right, and certified for some radius above 0."""
-    training_certified_at_radius: NotRequired[float | None]
-    """Right, and certified at the training radius; None where there is none."""
-    decision_threshold: NotRequired[float | None]
-    """The probability from which on the answer is the second class; None where scores are no probabilities."""
-    target_range: NotRequired[tuple[float, float]]
-    training_rmse: NotRequired[float]
-    """Root of the mean square of what is missed, in units of the target."""
-    training_mean_width: NotRequired[float | None]
-    """Of the intervals at the training radius, or within the limits; None where there is none."""
-
-
-class TrainingSummary(_Measured):
-    """What `train_file` did with every column, and how the model does on the training rows."""
-
-    model: str
-    """Where it was saved."""
-    trainer: str
-    rows: int
-    target: str
-    task: str
-    """"classes" or "number"."""
-    task_reason: str
-    """"as asked", or what was found in the target."""
-    other_task: str | None
-    """What to ask for where the guess is wrong; None where there is nothing else."""
-    noise: str
-    radius: float | None
-    """What it was trained for; None for trainers without a radius."""
-    regularization: float | None
-    """As given or as chosen; None for trainers without one."""
-    scaling: str | None
-    rule: str
-    columns: list[ColumnSummary]
-    warnings: list[str]
-    seconds: float
-
-
 def train_file(
     data: PathLike,
     target: str,
@@ -104,7 +50,7 @@ def train_file(
     *,
     spell: Spell = quote_parameter,
     **options: Any,
-) -> TrainingSummary:
+) -> Summary:
     """Train a classifier or a regressor on a CSV or Parquet file and save it.
 
     Number columns become numerical features, text columns categorical ones. Columns that are empty, constant, dates, or
@@ -126,8 +72,22 @@ def train_file(
 
     Returns
     -------
-    TrainingSummary
-        A dict: what was done with every column, and how the model does on the training rows.
+    dict
+        What was done with every column, and how the model does on the training rows.
+        `norm`: what it is certified in unless told otherwise; None where limits alone say what may change.
+        `training_certified_accuracy`: right, and certified for some radius above 0.
+        `training_certified_at_radius`: right, and certified at the training radius; None where there is none.
+        `decision_threshold`: the probability from which on the answer is the second class; None where scores
+        are no probabilities.
+        `training_rmse`: root of the mean square of what is missed, in units of the target.
+        `training_mean_width`: of the intervals at the training radius, or within the limits; None where there
+        is none.
+        `model`: where it was saved.
+        `task`: "classes" or "number".
+        `task_reason`: "as asked", or what was found in the target.
+        `other_task`: what to ask for where the guess is wrong; None where there is nothing else.
+        `radius`: what it was trained for; None for trainers without a radius.
+        `regularization`: as given or as chosen; None for trainers without one.
     """
     start, asked = time.perf_counter(), fill_settings(TrainSettings, settings, options)
     name, parameters, threat = asked.model or choose_model(), asked.list_parameters(), asked.threat
@@ -187,7 +147,7 @@ def _find_radius(estimator: Any) -> float | None:
     return None if radius is None else float(radius)
 
 
-def _measure_labels(classifier: CertifiedClassifier, read: TrainingData) -> _Measured:
+def _measure_labels(classifier: CertifiedClassifier, read: TrainingData) -> Summary:
     """How a classifier does on its own rows."""
     rows, radius = encode_rows(classifier, read.rows), _find_radius(classifier)
     (certificates,) = certify_encoded(classifier, rows, [classifier.default_threat])  # without what `certify` warns of
@@ -202,7 +162,7 @@ def _measure_labels(classifier: CertifiedClassifier, read: TrainingData) -> _Mea
     }
 
 
-def _measure_numbers(regressor: CertifiedRegressor, read: TrainingData) -> _Measured:
+def _measure_numbers(regressor: CertifiedRegressor, read: TrainingData) -> Summary:
     """How a regressor does on its own rows; their intervals where it was trained for a radius, or within limits."""
     threat, radius, width = regressor.default_threat, _find_radius(regressor), None
     asked = None if threat.norm is None else radius or 0.0
@@ -225,7 +185,7 @@ def _read_threat(path: PathLike, names: Sequence[str]) -> Threat:
     return threat
 
 
-def summarize_columns(checks: Iterable[ColumnCheck], estimator: CertifiedEstimator) -> list[ColumnSummary]:
+def summarize_columns(checks: Iterable[ColumnCheck], estimator: CertifiedEstimator) -> list[Summary]:
     """What became of every column: left out by the check or by training, or how the model reads it."""
     left_out: Mapping[str | int, str] = getattr(estimator, "ignored_features_", {})
     features = {estimator.encoding_.name(feature): feature for feature in range(estimator.encoding_.n_features)}
@@ -233,7 +193,7 @@ def summarize_columns(checks: Iterable[ColumnCheck], estimator: CertifiedEstimat
     for term in estimator.ensemble_.member_terms:
         for axis in term.axes:
             edges[axis.feature].update(axis.edges.tolist())
-    summaries: list[ColumnSummary] = []
+    summaries: list[Summary] = []
     for check in checks:
         reason = check.reason or left_out.get(check.name)
         use, detail = "ignored", reason or ""

@@ -18,29 +18,15 @@ import numpy as np
 
 from derand._core.files import PathLike, replace_when_done, require_writable
 from derand._core.text import format_exactly
+from derand.app import Summary
 from derand.app.jobs._classifiers import choose_model, find_trainer, make_estimator
 from derand.app.jobs._tasks import Spell, quote_parameter
 from derand.app.jobs._training_table import read_training_data
 from derand.app.settings import NUMBER, OWN, TrainSettings, TuneSettings, fill_settings
 from derand.estimators import CertifiedClassifier
-from derand.estimators.tuning import RADIUS, Tuning, TuningSummary, has_training_radius, tune
+from derand.estimators.tuning import RADIUS, Tuning, has_training_radius, tune
 
 PICTURES = (".png", ".svg", ".pdf")
-
-
-class FileTuningSummary(TuningSummary):
-    """What `tune_file` measured and recommends."""
-
-    trainer: str
-    rows: int
-    target: str
-    classes: dict[str, int]
-    folds: int
-    scaling: str | None
-    command: str | None
-    """How to train with the recommended value; None where there is none."""
-    picture: str | None
-    seconds: float
 
 
 def tune_file(
@@ -52,7 +38,7 @@ def tune_file(
     spell: Spell = quote_parameter,
     advance: Callable[[int, int], None] = lambda done, total: None,
     **options: Any,
-) -> FileTuningSummary:
+) -> Summary:
     """Measure on a CSV or Parquet file what robustness costs, and say how to train.
 
     Parameters
@@ -72,8 +58,9 @@ def tune_file(
 
     Returns
     -------
-    FileTuningSummary
-        A dict: the figures of every value, the recommendation, and the command to train by.
+    dict
+        The figures of every value, the recommendation, and the command to train by.
+        `command`: how to train with the recommended value; None where there is none.
     """
     start, asked = time.perf_counter(), fill_settings(TuneSettings, settings, options)
     name = asked.model or choose_model()

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict
+from typing import Any
 
 from derand import __version__
 from derand._core.files import (
@@ -30,13 +30,14 @@ from derand._core.files import (
     restore_folder,
 )
 from derand._core.text import as_plain_json
-from derand.app.jobs._auditing import AuditingSummary, audit_file
-from derand.app.jobs._certifying import CertifyingSummary, certify_file
+from derand.app import Summary
+from derand.app.jobs._auditing import audit_file
+from derand.app.jobs._certifying import certify_file
 from derand.app.jobs._classifiers import choose_model, load_estimator, make_estimator
-from derand.app.jobs._reporting import ReportSummary, report_file, tell_unread
+from derand.app.jobs._reporting import report_file, tell_unread
 from derand.app.jobs._request import read_named
 from derand.app.jobs._tasks import require_task, require_trainer
-from derand.app.jobs._training import TrainingSummary, list_doubts, train_file
+from derand.app.jobs._training import list_doubts, train_file
 from derand.app.jobs._training_table import TrainingData, read_training_data
 from derand.app.run._config import CONFIG, VERBS, RunConfig, read_config
 from derand.app.run._splitting import choose_held_out, split_file
@@ -62,83 +63,7 @@ Told = Callable[[int, int, str], None]
 """Told how many steps are done, of how many, and what is being done."""
 
 
-class Mark(TypedDict):
-    """A file that was read or written."""
-
-    file: str
-    sha256: str
-
-
-class ConfigurationMark(Mark):
-    """The file that was run, and all that it says."""
-
-    settings: dict[str, Any]
-
-
-class HeldOut(TypedDict):
-    """Rows of the one table that were not trained on."""
-
-    file: str
-    rows: int
-    share: float
-    seed: int
-
-
-class RunSteps(TypedDict):
-    """What each step told; a step that was not asked for is not there."""
-
-    train: NotRequired[TrainingSummary]
-    certify: NotRequired[CertifyingSummary]
-    audit: NotRequired[AuditingSummary]
-    report: NotRequired[ReportSummary]
-
-
-class RunSummary(TypedDict):
-    """What `run_file` did: it is written to `run.json` beside the results.
-
-    Paths count from the folder of the configuration.
-    """
-
-    schema: str
-    derand: str
-    python: str
-    when: str
-    configuration: ConfigurationMark
-    inputs: list[Mark]
-    changed: list[str]
-    """Inputs that are not what they were when the same configuration was run before."""
-    task: str
-    """"classes" or "number"."""
-    held_out: HeldOut | None
-    steps: RunSteps
-    folder: str
-    files: list[Mark]
-    """What was written there, but for the record itself."""
-    seconds: float
-
-
-class CheckSummary(TypedDict):
-    """What `check_run` found: all is well where there is no error."""
-
-    configuration: str
-    task: str
-    steps: list[str]
-    inputs: list[str]
-    has_target: bool
-    """Whether the rows to be certified have a target, by which errors are measured."""
-    folder: str
-    files: list[str]
-    warnings: list[str]
-    """What is doubtful about columns that would be learnt from."""
-    changed: list[str]
-    """Inputs that are not what they were when the same configuration was run before."""
-    unchanged_results: int
-    """Files in the folder that have the checksums of the record."""
-
-
-def run_file(
-    path: PathLike = CONFIG, *, force: bool = False, told: Told = lambda done, total, text: None
-) -> RunSummary:
+def run_file(path: PathLike = CONFIG, *, force: bool = False, told: Told = lambda done, total, text: None) -> Summary:
     """Do all that a `derand.toml` says: train, certify, audit, report.
 
     Results appear in the folder that it names when all steps are done, or not at all, with the record `run.json`:
@@ -155,19 +80,22 @@ def run_file(
 
     Returns
     -------
-    RunSummary
+    dict
         A dict, as it is written to `run.json`.
+        `changed`: inputs that are not what they were when the same configuration was run before.
+        `task`: "classes" or "number".
+        `files`: what was written there, but for the record itself.
     """
     start, config = time.perf_counter(), read_config(path)
     restore_folder(config.folder)
     task = _check(config, force)["task"]
-    inputs: list[Mark] = [_mark(one, config) for one in config.inputs.values()]
+    inputs: list[Summary] = [_mark(one, config) for one in config.inputs.values()]
     changed = _find_changed(config, inputs)
     with fill_when_done(config.folder, RECORD) as draft:
         with _name_folder(config.folder, draft), tempfile.TemporaryDirectory(dir=draft, prefix=".") as work:
             run = _Run(config, task, draft, Path(work), told)
             steps = run.do_all()
-        summary: RunSummary = {
+        summary: Summary = {
             "schema": SCHEMA,
             "derand": __version__,
             "python": platform.python_version(),
@@ -188,7 +116,7 @@ def run_file(
     return summary
 
 
-def check_run(path: PathLike = CONFIG, *, force: bool = False) -> CheckSummary:
+def check_run(path: PathLike = CONFIG, *, force: bool = False) -> Summary:
     """Look whether a `derand.toml`, its data and results that it has made fit together, and write nothing.
 
     Parameters
@@ -198,8 +126,12 @@ def check_run(path: PathLike = CONFIG, *, force: bool = False) -> CheckSummary:
 
     Returns
     -------
-    CheckSummary
-        A dict: what would be done. What is wrong is an error.
+    dict
+        What would be done. What is wrong is an error.
+        `has_target`: whether the rows to be certified have a target, by which errors are measured.
+        `warnings`: what is doubtful about columns that would be learnt from.
+        `changed`: inputs that are not what they were when the same configuration was run before.
+        `unchanged_results`: files in the folder that have the checksums of the record.
     """
     config = read_config(path)
     found = _check(config, force)
@@ -212,7 +144,7 @@ def check_run(path: PathLike = CONFIG, *, force: bool = False) -> CheckSummary:
     return found
 
 
-def _check(config: RunConfig, force: bool) -> CheckSummary:
+def _check(config: RunConfig, force: bool) -> Summary:
     for key, path in config.inputs.items():
         if not path.is_file():
             raise FileNotFoundError(f"{config.path}: {key} is {path}, which does not exist.")
@@ -311,7 +243,7 @@ def _spell(parameter: str) -> str:
     return {"model": "[model] trainer", "task": "[data] task"}.get(parameter, f"[model] {parameter}")
 
 
-def _mark(path: Path, config: RunConfig) -> Mark:
+def _mark(path: Path, config: RunConfig) -> Summary:
     return {"file": _relate(path, config), "sha256": mark_file(path).sha256}
 
 
@@ -352,7 +284,7 @@ def _refuse_others(config: RunConfig) -> None:
         )
 
 
-def _find_changed(config: RunConfig, inputs: list[Mark]) -> list[str]:
+def _find_changed(config: RunConfig, inputs: list[Summary]) -> list[str]:
     record = _read_record(config)
     if record is None or not _is_same(record, config) or not isinstance(record.get("inputs"), list):
         return []
@@ -392,8 +324,8 @@ class _Run:
 
     def __init__(self, config: RunConfig, task: str, draft: Path, work: Path, told: Told) -> None:
         self._config, self._task, self._draft, self._told = config, task, draft, told
-        self.held_out: HeldOut | None = None
-        self._trained: TrainingSummary | None = None
+        self.held_out: Summary | None = None
+        self._trained: Summary | None = None
         self._train = config.find_input("data", "train")
         test = config.find_input("data", "test")
         if test is None:
@@ -414,7 +346,7 @@ class _Run:
         self.held_out = {"file": test.name, "rows": int(held.size), "share": share, "seed": seed}
         return train, test
 
-    def do_all(self) -> RunSteps:
+    def do_all(self) -> Summary:
         """Every step that is asked for, in order."""
         doing: dict[str, tuple[str, Callable[[Callable[[int], None]], Any]]] = {
             "train": ("training", self._do_training),
@@ -428,7 +360,7 @@ class _Run:
             self._told(at, len(wanted), words)
             done[step] = self._place(do(_count(partial(self._told, at, len(wanted)), words)))
         self._told(len(wanted), len(wanted), "done")
-        steps: RunSteps = done  # type: ignore[assignment] # its keys are those of `doing`
+        steps: Summary = done
         return steps
 
     def _place(self, told: Any) -> Any:
@@ -443,7 +375,7 @@ class _Run:
                 told = told.replace(os.fspath(path), _relate(path, self._config))
         return told
 
-    def _do_training(self, advance: Callable[[int], None]) -> TrainingSummary:
+    def _do_training(self, advance: Callable[[int], None]) -> Summary:
         config, asked = self._config, self._config.ask(TrainSettings, task=self._task)
         assert self._train is not None  # `read_config` saw to that
         estimator = make_estimator(asked.model or choose_model(), {}, task=self._task)
@@ -453,13 +385,13 @@ class _Run:
         self._trained = train_file(self._train, target, self._model, asked, spell=_spell)
         return self._trained
 
-    def _do_certifying(self, advance: Callable[[int], None]) -> CertifyingSummary:
+    def _do_certifying(self, advance: Callable[[int], None]) -> Summary:
         outputs = {step: self._draft / name for step, name in self._config.outputs.items()}
         places = {"target": self._target, "threat": self._config.threat, "witness": outputs.get("witness")}
         asked = self._config.ask(CertifySettings, **places)
         return certify_file(self._model, self._test, outputs["certify"], asked, advance=advance)
 
-    def _do_auditing(self, advance: Callable[[int], None]) -> AuditingSummary:
+    def _do_auditing(self, advance: Callable[[int], None]) -> Summary:
         outputs = {step: self._draft / name for step, name in self._config.outputs.items()}
         asked = self._config.ask(AuditSettings, target=self._target, output=outputs.get("audit"))
         found = audit_file(self._model, self._test, outputs["certify"], asked, advance=advance)
@@ -467,7 +399,7 @@ class _Run:
             raise ValueError(_explain_audit(found))
         return found
 
-    def _do_report(self, advance: Callable[[int], None]) -> ReportSummary:
+    def _do_report(self, advance: Callable[[int], None]) -> Summary:
         config, certify = self._config, self._config.ask(CertifySettings)
         asked = config.ask(
             ReportFileSettings,
@@ -506,7 +438,7 @@ def _count(tell: Callable[[str], None], words: str) -> Callable[[int], None]:
     return advance
 
 
-def _explain_audit(found: AuditingSummary) -> str:
+def _explain_audit(found: Summary) -> str:
     """Why an audit did not pass, in one line."""
     failed = [check["name"] for check in found["machine"] if not check["passed"]]
     if failed:

@@ -11,13 +11,14 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 
 from derand import __version__
 from derand._core.files import PathLike, replace_when_done, require_writable
 from derand._core.text import format_percent, format_short, quote_short
+from derand.app import Summary
 from derand.app.jobs._classifiers import choose_model
 from derand.app.jobs._copying import NUMBER_COLUMNS, RESULT_COLUMNS
 from derand.app.jobs._tasks import list_trainers, require_task
@@ -35,30 +36,13 @@ _SHOWN = 12
 _NAMED_GROUPS = 5
 
 
-class StartSummary(TypedDict):
-    """What `init_file` found and wrote."""
-
-    output: str
-    rows: int
-    target: str
-    task: str
-    task_reason: str
-    classes: dict[str, int] | None
-    used: list[str]
-    """Columns to learn from."""
-    left_out: dict[str, str]
-    """Columns that are left out, with the reason."""
-    doubts: dict[str, list[str]]
-    """What is doubtful about columns that are used."""
-
-
 def init_file(
     data: PathLike,
     target: str | None = None,
     output: PathLike = CONFIG,
     settings: InitSettings | None = None,
     **options: Any,
-) -> StartSummary:
+) -> Summary:
     """Look at a table and write a commented `derand.toml` for it, which `run_file` runs.
 
     Parameters
@@ -76,8 +60,11 @@ def init_file(
 
     Returns
     -------
-    StartSummary
-        A dict: what was found in the table.
+    dict
+        What was found in the table.
+        `used`: columns to learn from.
+        `left_out`: columns that are left out, with the reason.
+        `doubts`: what is doubtful about columns that are used.
     """
     asked = fill_settings(InitSettings, settings, options)
     test = asked.test

@@ -249,7 +249,7 @@ def damage_tables(n_tables: int, seed: int = 0) -> Tally:
 
 def _list_commands(path: str, model: str, folder: Path, number: int) -> list[list[str]]:
     target = ["--target", "y"] if number % 2 else []
-    others = ["--group", "job"] if number % 4 == 0 else []
+    others = ["--subgroup", "job"] if number % 4 == 0 else []
     return [
         ["train", path, "--target", "y", "-o", str(folder / "new.json")],
         ["certify", model, path, *target, "-o", str(folder / ("out.csv" if number % 3 else "out.parquet"))],

@@ -43,7 +43,7 @@ def report_on_loans(clf: Any, several: bool = False, **options: Any) -> Report:
     clf.fit(frame[:N_TRAINING], y[:N_TRAINING])
     clf.encoding_ = clf.encoding_.with_dates(["applied"])
     rows = frame[N_TRAINING:].reset_index(drop=True)
-    return Report(clf, rows, y[N_TRAINING:], groups=["purpose", "age"], n_explained=3, **options)
+    return Report(clf, rows, y[N_TRAINING:], subgroups=["purpose", "age"], n_explained=3, **options)
 
 
 def report_on_numbers() -> Report:

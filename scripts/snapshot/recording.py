@@ -58,7 +58,7 @@ class Recorder:
 
     def _walk(self, node: Any, path: str, left_out: frozenset[str]) -> Iterator[tuple[str, str]]:
         if isinstance(node, Mapping):
-            named = {self.words.rename_key(str(key)): value for key, value in node.items()}
+            named = {self.words.rename_key(str(key), self.place): value for key, value in node.items()}
             for key in sorted(named.keys() - left_out):
                 yield from self._walk(named[key], f"{path}.{key}", left_out)
         elif isinstance(node, list | tuple):

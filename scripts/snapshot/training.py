@@ -254,7 +254,7 @@ def record_reports(recorder: Recorder, quick: bool) -> None:
         return words.AdditiveClassifier(radius=0.2, regularization=1.0, **options)
 
     made: dict[str, Callable[[], Any]] = {
-        "vote": lambda: report("labels", words.StumpClassifier(**stumps), groups=["purpose"]),
+        "vote": lambda: report("labels", words.StumpClassifier(**stumps), subgroups=["purpose"]),
         "mean": lambda: report("labels", additive(), X_train=X, y_train=take_target("labels")[:N_TRAINING]),
         "limits": lambda: report("labels", additive(), threat=limits),
         "compare": lambda: report(

@@ -10,12 +10,29 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-RENAMED: dict[str, dict[str, str]] = {"9f340f3": {"Report": "CertificateReport"}}
+RENAMED: dict[str, dict[str, str]] = {
+    "9f340f3": {"Report": "CertificateReport"},
+    "d7dc847": {
+        "Report:subgroups": "groups",
+        "json in commands/run:subgroups": "groups",
+        "json in commands/tune:accuracy_loss": "tolerance",
+        "tune:accuracy_loss": "tolerance",
+        "--frozen": "--freeze",
+        "--ignored": "--ignore",
+        "--limits": "--limit",
+        "--steps": "--step",
+        "--subgroup": "--group",
+        "--trusted": "--trust",
+        "--units": "--unit",
+        "tune:--accuracy-loss": "--tolerance",
+        "tune:--radii": "--radius",
+    },
+}
 """Last commit with the old words -> {word now: word then}.
 
 A word is a public name, an argument, an attribute, an option of a command ("--radius") or a key of JSON. Where it is
 renamed in one place alone, the word now has its owner before it: {"certify:rule": "how"} (a function, class, method or
-command), {"json:radius": "size"}.
+command), {"json:radius": "size"}, or below some names alone {"json in commands/run:radius": "size"}.
 """
 LACKING: dict[str, tuple[str, ...]] = {}
 """Last commit without them -> beginnings of names of values that are not compared with it, or with earlier ones."""
@@ -28,7 +45,8 @@ class Words:
 
     def __init__(self, then: Mapping[str, str]) -> None:
         self._then = then
-        self._now = {old: new.removeprefix("json:") for new, old in then.items()}
+        keys = {new.rpartition(":"): old for new, old in then.items() if new.startswith("json")}
+        self._keys = [(owner.removeprefix("json").strip(), old, new) for (owner, _, new), old in keys.items()]
 
     def translate(self, word: str, owner: str = "") -> str:
         """The word as that commit has it."""
@@ -62,6 +80,9 @@ class Words:
         command, *rest = line.split()
         return [self.translate(command), *(self.translate(one, command) for one in rest)]
 
-    def rename_key(self, key: str) -> str:
+    def rename_key(self, key: str, place: str = "") -> str:
         """A key of JSON as it is called today."""
-        return self._now.get(key, key)
+        for owner, old, new in self._keys:
+            if key == old and place.startswith(owner.removeprefix("in ")):
+                return new
+        return key

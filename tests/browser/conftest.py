@@ -77,4 +77,4 @@ def mixed_report() -> Report:
     y = np.where(rows["age"] / 12 + 2 * (rows["job"] == "smith") + rng.normal(size=200) > 4, "yes", "no")
     clf = StumpClassifier(noise="gaussian:0.5", scaling="standard", class_weight="balanced").fit(rows[:80], y[:80])
     tested = rows[80:].reset_index(drop=True)  # rows count from 1
-    return Report(clf, tested, y[80:], X_train=rows[:80], y_train=y[:80], groups=["job", "age"])
+    return Report(clf, tested, y[80:], X_train=rows[:80], y_train=y[:80], subgroups=["job", "age"])

@@ -24,7 +24,7 @@ def compared() -> Report:
     y = (frame[HOSTILE] + frame["b"] > 0).to_numpy().astype(int)
     truth = np.where((frame["sex"] == "f") & (rng.random(300) < 0.6), 1 - y, y)
     first, second = (StumpClassifier(noise=f"gaussian:{size}", scaling="standard").fit(frame, y) for size in (0.3, 0.8))
-    return Report(first, frame, truth, groups="sex", compare=second, compare_name=HOSTILE, what_if=False)
+    return Report(first, frame, truth, subgroups="sex", compare=second, compare_name=HOSTILE, what_if=False)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -57,7 +57,7 @@ def test_skops_files_are_opened_where_all_types_are_trusted(tmp_path: Path) -> N
     io.dump(model, tmp_path / "line.skops")
     assert np.array_equal(load_skops(tmp_path / "line.skops").coef_, model.coef_)
     io.dump(GradientBoostingClassifier(max_depth=1, n_estimators=3).fit(X, Y), tmp_path / "trees.skops")
-    with pytest.raises(ValueError, match=r"--trust sklearn\.tree\._tree\.Tree"):
+    with pytest.raises(ValueError, match=r"--trusted sklearn\.tree\._tree\.Tree"):
         load_skops(tmp_path / "trees.skops")
     assert load_skops(tmp_path / "trees.skops", ["sklearn.tree._tree.Tree"]).n_estimators_ == 3
     (tmp_path / "none.skops").write_bytes(b"PK no zip")

@@ -71,7 +71,7 @@ def report_on_numbers(case: str) -> Report:
     some = {"no labels": (X,), "one class": (X[y == "yes"], y[y == "yes"]), "one row": (X[:1], y[:1])}
     if case == "no explanations":
         return Report(clf, X, y, n_explained=0, n_shapes=0, max_rows=1)
-    return Report(clf, *some[case], groups=0)
+    return Report(clf, *some[case], subgroups=0)
 
 
 def report_on_bare(model: AdditiveEnsemble | WeightedVote, **options: Any) -> Report:
@@ -83,14 +83,14 @@ def report_under(*, labels: bool = True, **options: Any) -> Report:
     """A report on numbers and categories under a rule and a threat."""
     frame, target = make_mixed()
     clf = StumpClassifier(noise="gaussian:0.5", scaling="standard", class_weight="balanced").fit(frame, target)
-    return Report(clf, frame, target if labels else None, groups="job", **options)
+    return Report(clf, frame, target if labels else None, subgroups="job", **options)
 
 
-def report_on_additive(groups: str | None = "job", **parameters: Any) -> Report:
+def report_on_additive(subgroups: str | None = "job", **parameters: Any) -> Report:
     """A report on a model that was trained for its certificates."""
     frame, target = make_mixed()
     clf = AdditiveClassifier(**{"regularization": 1.0, **parameters}).fit(frame, target)
-    return Report(clf, frame, target, X_train=frame, y_train=target, groups=groups, n_explained=2)
+    return Report(clf, frame, target, X_train=frame, y_train=target, subgroups=subgroups, n_explained=2)
 
 
 LIMITS = Threat(norm=None, limits={"age": "20%"}, frozen=["town"], l0=1)
@@ -100,7 +100,7 @@ CASES: dict[str, tuple[Callable[[], Report], str]] = {
     "one class": (lambda: report_on_numbers("one class"), "All rows have the label “yes”"),
     "one row": (lambda: report_on_numbers("one row"), "All rows have the label"),
     "no explanations": (lambda: report_on_numbers("no explanations"), "Shapes are shown for the 0"),
-    "categories alone": (lambda: report_on_words(groups="job"), "The model reads no numbers"),
+    "categories alone": (lambda: report_on_words(subgroups="job"), "The model reads no numbers"),
     "categories alone, no labels": (report_on_words, "The model reads no numbers"),
     "codes": (report_on_codes, "No column was chosen"),
     "a vote": (lambda: report_on_bare(make_vote()), "weighted vote"),
@@ -137,6 +137,6 @@ CASES: dict[str, tuple[Callable[[], Report], str]] = {
         lambda: report_on_additive(threat=Threat(norm=None, limits={"age": 2.0})),
         "Limits alone say what may change",
     ),
-    "an additive vote": (lambda: report_on_additive(rule="vote", groups=None), "No column was chosen"),
+    "an additive vote": (lambda: report_on_additive(rule="vote", subgroups=None), "No column was chosen"),
 }
 """Reports on unusual input, and what each says that it leaves out."""

@@ -56,7 +56,7 @@ def test_the_parts_of_a_law_lie_on_their_sides_of_the_threshold(numbers: Any) ->
 
 def test_what_has_no_curve_has_no_picture(numbers: Any) -> None:
     """A model without a radius has bars for its categories instead, and one with a radius has no such bars."""
-    words = report_on_words(groups="job").to_dict()
+    words = report_on_words(subgroups="job").to_dict()
     assert accuracy.draw_curves(words, ["all"]) is None
     assert radii.draw_histogram(words) is None
     assert accuracy.draw_budgets(words) is not None

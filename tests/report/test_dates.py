@@ -48,7 +48,7 @@ def test_changes_within_limits_are_told_as_dates(dated: Any) -> None:
     """Before and after are days of the calendar, and the move is in days."""
     clf, frame, y = dated
     threat = Threat(norm=None, limits={"opened": 60})
-    report = Report(clf, frame, y, threat=threat, what_if=False, groups=["opened"])
+    report = Report(clf, frame, y, threat=threat, what_if=False, subgroups=["opened"])
     (first, *_, last) = (one["name"] for one in report.to_dict()["subgroups"][0]["groups"])
     days = frame["opened"].quantile([0.25, 0.75], interpolation="lower").dt.date
     assert (first, last) == (f"up to {days[0.25]}", f"after {days[0.75]}")

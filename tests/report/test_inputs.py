@@ -75,7 +75,7 @@ def test_a_table_is_encoded_once(mixed: Any, monkeypatch: pytest.MonkeyPatch) ->
     tables: list[Any] = []
     encode = TableEncoding.encode
     monkeypatch.setattr(TableEncoding, "encode", lambda self, table: tables.append(table) or encode(self, table))
-    report = Report(clf, X, y, groups="job")
+    report = Report(clf, X, y, subgroups="job")
     for write in (report.to_html, report.to_markdown, report.to_latex, report.to_json):
         write()
     assert len(tables) == 1

@@ -28,7 +28,7 @@ def make_gaps() -> tuple[StumpClassifier, pd.DataFrame, np.ndarray]:
 def test_a_report_on_rows_with_gaps(rule: str) -> None:
     """In all formats, with groups, shapes, moves and explanations; a missing value is called so."""
     clf, frame, y = make_gaps()
-    report = Report(clf, frame, y, X_train=frame, y_train=y, groups=["age", "job"], rule=rule, max_rows=200)
+    report = Report(clf, frame, y, X_train=frame, y_train=y, subgroups=["age", "job"], rule=rule, max_rows=200)
     check_page(report)
     summary = report.to_dict()
     shapes = {shape["name"]: shape for shape in summary["shapes"]}
@@ -76,4 +76,4 @@ def test_witnesses_tell_what_goes_missing() -> None:
 def test_a_column_that_is_missing_throughout_the_report() -> None:
     """Nothing of it can be drawn but its steps."""
     clf, frame, y = make_gaps()
-    check_page(Report(clf, frame.assign(age=np.nan), y, groups="age"))
+    check_page(Report(clf, frame.assign(age=np.nan), y, subgroups="age"))

@@ -34,7 +34,7 @@ def test_text_from_the_data_is_escaped() -> None:
     frame[NASTY + "2"] = frame[NASTY + "2"].replace("cook", NASTY)
     labels = np.where(target == 1, NASTY, "<i>no</i>")
     clf = StumpClassifier(noise="gaussian:0.5", scaling="standard").fit(frame, labels)
-    report = Report(clf, frame, labels, title=NASTY, groups=[NASTY + "2", NASTY + "1"])
+    report = Report(clf, frame, labels, title=NASTY, subgroups=[NASTY + "2", NASTY + "1"])
     page = check_page(report)
     assert len(page.all("script")) == 4  # data and script of the page, and of "What if"
     assert not page.all("b")

@@ -85,7 +85,7 @@ def test_a_fixed_date_makes_reports_the_same(monkeypatch: pytest.MonkeyPatch) ->
     X, y = make_mixed()
     clf = StumpClassifier(noise="gaussian:0.5").fit(X, y)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "86400")
-    first, second = (Report(clf, X, y, X_train=X, y_train=y, groups="job") for _ in range(2))
+    first, second = (Report(clf, X, y, X_train=X, y_train=y, subgroups="job") for _ in range(2))
     assert first.to_html() == second.to_html()
     assert first.to_json() == second.to_json()
     assert first.to_markdown() == second.to_markdown()

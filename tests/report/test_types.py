@@ -53,7 +53,7 @@ def test_unusual_reports_have_the_declared_types(case: str) -> None:
 def test_full_reports_have_the_declared_types(mixed: Any, numbers: Any) -> None:
     """With labels, training rows and groups; for a sum and for a vote."""
     clf, X, y = mixed
-    assert list_faults(Report(clf, X, y, X_train=X, y_train=y, groups="job").to_dict(), ReportSummary) == []
+    assert list_faults(Report(clf, X, y, X_train=X, y_train=y, subgroups="job").to_dict(), ReportSummary) == []
     _, rows, labels = numbers
     vote = RobAdaBoostClassifier(noise="gaussian:0.5", n_estimators=3).fit(rows, labels)
     assert list_faults(Report(vote, rows, labels).to_dict(), ReportSummary) == []

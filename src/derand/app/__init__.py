@@ -1,5 +1,10 @@
 """From files to files: settings, jobs, and the command line.
 
-`settings` says what each verb can be asked for, `jobs/` does it with files, `commands/` is the command line over them;
-`demo` and `warm_up` are jobs without a table of the user.
+`settings` says what each verb can be asked for and `values` how that is written. `jobs/` does it with files, `run/`
+does all that a `derand.toml` says, `commands/` is the command line over them. `demo` and `warm_up` need no table.
 """
+
+from typing import Any
+
+Summary = dict[str, Any]
+"""What a job tells: plain numbers, text, lists and dicts, which `--json` prints as they are."""

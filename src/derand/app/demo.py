@@ -8,17 +8,17 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import TypedDict
 
 import numpy as np
 
 from derand import plot
 from derand._core.arrays import FloatArray
 from derand._core.files import PathLike, replace_when_done
+from derand.app import Summary
 from derand.certificates import Certificates
 from derand.datasets import Dataset, load
 from derand.estimators import AdditiveClassifier
-from derand.metrics import ShareAtRadius, average_certified_radius, certified_accuracy
+from derand.metrics import average_certified_radius, certified_accuracy
 from derand.report import Report
 from derand.tables import Labels
 
@@ -28,49 +28,7 @@ RADII = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
 _SHOWN_ROWS = 5
 
 
-class DemoRow(TypedDict):
-    """A test row; rows count from 1, as in the report."""
-
-    row: int
-    label: str
-    correct: bool
-    probability: float
-    """Of the label."""
-    failure: float
-    """Of a vote; NaN by the rule "mean"."""
-    radius: float
-
-
-class DemoSeconds(TypedDict):
-    """How long the steps took."""
-
-    compile: float
-    train: float
-    certify: float
-
-
-class DemoResult(TypedDict):
-    """What the demo found and where it wrote it."""
-
-    dataset: str
-    training_rows: int
-    test_rows: int
-    radius: float
-    """What it was trained for."""
-    regularization: float
-    noise: str
-    norm: float
-    accuracy: float
-    certified_accuracy: list[ShareAtRadius]
-    average_certified_radius: float
-    most_certain: list[DemoRow]
-    least_certain: list[DemoRow]
-    plot: str
-    report: str
-    seconds: DemoSeconds
-
-
-def run_demo(folder: PathLike) -> DemoResult:
+def run_demo(folder: PathLike) -> Summary:
     """Train and certify an AdditiveClassifier on scikit-learn's breast-cancer data and show the results.
 
     Writes `certified_accuracy.png` and `report.html`.
@@ -82,9 +40,10 @@ def run_demo(folder: PathLike) -> DemoResult:
 
     Returns
     -------
-    DemoResult
-        A dict: accuracy, certified accuracy at RADII, average certified radius, the most and the least certain test
+    dict
+        Accuracy, certified accuracy at RADII, average certified radius, the most and the least certain test
         rows, the seconds each step took, and the paths of the plot and the report.
+        `radius`: what it was trained for.
     """
     Path(folder).mkdir(parents=True, exist_ok=True)  # where it cannot be made, nobody waits for the training
     data = load("sklearn_breast_cancer")
@@ -124,7 +83,7 @@ def run_demo(folder: PathLike) -> DemoResult:
 
 def _describe_rows(
     certificates: Certificates, labels: Labels, probability: FloatArray, rows: list[int]
-) -> list[DemoRow]:
+) -> list[Summary]:
     return [
         {
             "row": at + 1,
@@ -162,7 +121,7 @@ def _write_report(model: AdditiveClassifier, data: Dataset, folder: Path) -> Pat
         X_train=data.X[train],
         y_train=labels[train],
         feature_names=data.feature_names,
-        groups=["mean area"],
+        subgroups=["mean area"],
         title="Breast cancer, held-out patients",
     ).write_html(path)
     return path

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from typing import TypedDict
 
 import numpy as np
 
 from derand import certificates, estimators
 from derand._core.arrays import FloatArray
+from derand.app import Summary
 from derand.kernels import compiling
 from derand.model import AdditiveEnsemble, CategoryTable, GridTerm, StepFunction, Term
 from derand.noise import NOISES
@@ -23,26 +23,7 @@ _NO_LIMITS: dict[int | str, str | float | tuple[float, float]] = {}
 _LIMITS: dict[int | str, str | float | tuple[float, float]] = dict.fromkeys(range(8), 0.5)
 
 
-class WarmStep(TypedDict):
-    """One kind of work, and what it took: CPU seconds, next to none where all was on disk already."""
-
-    name: str
-    seconds: float
-    compiled: int
-    """Functions that were compiled."""
-
-
-class WarmUp(TypedDict):
-    """What was compiled, for how long, and where it is kept."""
-
-    steps: list[WarmStep]
-    seconds: float
-    compiled: int
-    folders: list[str]
-    """Where compiled code lies; empty where none can be kept."""
-
-
-def run_warm_up(tell: Callable[[int, int, str], None] | None = None) -> WarmUp:
+def run_warm_up(tell: Callable[[int, int, str], None] | None = None) -> Summary:
     """Train, certify and attack small models of every kind, so that later processes find all functions compiled.
 
     Parameters
@@ -52,14 +33,15 @@ def run_warm_up(tell: Callable[[int, int, str], None] | None = None) -> WarmUp:
 
     Returns
     -------
-    WarmUp
+    dict
+        `folders`: where compiled code lies; empty where none can be kept.
 
     Examples
     --------
     >>> list(STEPS)[:2]
     ['votes', 'expected scores']
     """
-    steps: list[WarmStep] = []
+    steps: list[Summary] = []
     compiling.EARLY.end()
     for done, (name, work) in enumerate(STEPS.items()):
         if tell is not None:

@@ -131,7 +131,7 @@ def load_skops(path: PathLike, trusted: Collection[str] = ()) -> Any:
         ) from None
     raise ValueError(
         f"{os.fspath(path)} holds types that are not known to be harmless: {', '.join(unknown[:8])}"
-        f"{', ...' if len(unknown) > 8 else ''}. If you trust them, name each one: --trust {unknown[0]}."
+        f"{', ...' if len(unknown) > 8 else ''}. If you trust them, name each one: --trusted {unknown[0]}."
     )
 
 

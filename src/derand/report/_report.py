@@ -74,8 +74,8 @@ class Report:
             self._inputs = read_interval_inputs(model, X, y, asked)
             return
         subject = read_subject(model, asked.noise, asked.feature_names)
-        if asked.groups is not None:  # refused before any work
-            find_groups(subject.names, asked.groups, X.shape[0] if hasattr(X, "shape") else len(X))
+        if asked.subgroups is not None:  # refused before any work
+            find_groups(subject.names, asked.subgroups, X.shape[0] if hasattr(X, "shape") else len(X))
         self._inputs = read_inputs(subject, X, y, asked)
         if asked.compare is not None:
             self._other = read_other(asked.compare, X, self._inputs, asked)

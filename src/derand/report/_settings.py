@@ -17,7 +17,7 @@ Groups = str | int | Sequence[str | int] | Mapping[str, str | int | ArrayLike]
 """Columns, or titles with one group per row or a column."""
 
 _COUNTS = {"max_rows": 1, "n_detailed": 1, "n_explained": 0, "n_shapes": 0}
-_OF_CLASSIFIERS = ("X_train", "y_train", "groups", "n_explained", "n_shapes", "compare", "compare_name")
+_OF_CLASSIFIERS = ("X_train", "y_train", "subgroups", "n_explained", "n_shapes", "compare", "compare_name")
 _OF_REGRESSORS = ("tolerance",)
 
 
@@ -65,7 +65,7 @@ class ReportSettings:
     X_train, y_train : training rows and labels, optional
         Then the classifier is trained on them once more without noise, as a baseline. Otherwise the baseline is the
         most frequent label. Of a classifier.
-    groups : column name or number, list of those, or dict, optional
+    subgroups : column name or number, list of those, or dict, optional
         For which subgroups robustness is compared. The values of a dict are one group per row, or a column. Of a
         classifier.
     compare : fitted classifier of derand, optional
@@ -104,7 +104,7 @@ class ReportSettings:
     seed: int = 0
     X_train: Any = None
     y_train: ArrayLike | None = None
-    groups: Groups | None = None
+    subgroups: Groups | None = None
     compare: Any = None
     compare_name: str | None = None
     tolerance: float | None = None

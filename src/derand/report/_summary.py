@@ -144,7 +144,7 @@ def summarize_labels(inputs: LabelInputs, settings: ReportSettings, other: Other
     listed = rows.compute(inputs, scale, settings)
     listed["explained"] = weakest.compute(inputs, listed, settings.n_explained)
     moved, moved_note = what_if.compute(inputs, listed["listed"]["row"], settings)
-    groups, comparison = subgroups.compute(inputs, settings.groups, scale["quoted"])
+    groups, comparison = subgroups.compute(inputs, settings.subgroups, scale["quoted"])
     measured = answers.measure(inputs)
     words = guarantee.Words(
         computed.describe_rule(inputs), describe_threat(inputs), limits.compute(inputs), answers.compute(measured)
@@ -265,7 +265,7 @@ def _list_left_out(inputs: LabelInputs, drawn: list[Shape], rows: Rows, settings
     n_laws = sum(row["law"] is not None for row in rows["table"])
     if 0 < n_laws < len(rows["table"]):
         notes.append(f"The model's grid is very fine, so the laws of {plural(n_laws, 'row')} are shown.")
-    if settings.groups is None:
+    if settings.subgroups is None:
         notes.append("No column was chosen for subgroups.")
     return notes
 

@@ -39,7 +39,7 @@ BAD_INPUT = {
         "--scaling must be one",
     ),
     "tuning by an unknown model": ([*TUNE, "--model", "forest"], "--model must be one"),
-    "tuning for no radius": ([*TUNE, "--radius", "0"], "--radius must be a number above"),
+    "tuning for no radius": ([*TUNE, "--radii", "0"], "--radii must be numbers, above 0"),
     "tuning in no norm": ([*TUNE, "--norm", "3"], "--norm must be one of 0, 1, 2, inf"),
     "tuning with no scaling": ([*TUNE, "--scaling", "log"], "--scaling must be one of"),
     "tuning by no rule": ([*TUNE, "--rule", "dice"], "--rule must be one of vote, mean"),
@@ -47,7 +47,7 @@ BAD_INPUT = {
     "tuning without labels": (["tune", "data.csv", "--target", "labell"], "Did you mean 'label'?"),
     "tuning around no noise": ([*TUNE, "--model", "stumps", "--noise", "pink:1"], "Unknown noise 'pink'"),
     "tuning in too many folds": ([*TUNE, "--folds", "500"], "must be at most 212"),
-    "tuning for everything": ([*TUNE, "--tolerance", "1"], "`tolerance` must be"),
+    "tuning for everything": ([*TUNE, "--accuracy-loss", "1"], "`accuracy_loss` must be"),
     "a picture of no known kind": ([*TUNE, "-o", "t.doc"], "must end with one of .png"),
     "costs of no mistakes": (
         ["train", "data.csv", "--target", "label", "-o", "m.json", "--model", "additive", "--cost", "fn=5,fp=1"],
@@ -67,7 +67,7 @@ BAD_INPUT = {
     "output name": (["certify", "model.json", "data.csv", "-o", "o.txt"], "must end with .csv or .parquet"),
     "negative l0": (["certify", "model.json", "data.csv", "-o", "o.csv", "--l0", "-2"], "`l0` must be"),
     "a report of no known kind": (["report", "model.json", "data.csv", "-o", "report.doc"], "must end with one of"),
-    "a report on an unknown group": (["report", "model.json", "data.csv", "-o", "r.md", "--group", "x"], "'x'"),
+    "a report on an unknown group": (["report", "model.json", "data.csv", "-o", "r.md", "--subgroup", "x"], "'x'"),
     "a file as folder": (["demo", "-o", "data.csv"], "data.csv"),
 }
 

@@ -101,7 +101,7 @@ def test_what_is_proven_is_told_once(data: Path, model: Path, tmp_path: Path) ->
 def test_what_is_asked_is_told(data: Path, model: Path, tmp_path: Path) -> None:
     """The threat of the record, rows without a guarantee, and a file that is another one though all is proven."""
     out = tmp_path / "verdicts.csv"
-    limits = ["--norm", "none", "--limit", "mean radius=5%", "--freeze", "size"]
+    limits = ["--norm", "none", "--limits", "mean radius=5%", "--frozen", "size"]
     assert run("certify", model, data, "-o", out, *limits).exit_code == 0
     result = run("audit", model, data, out, "--rows", 5, "--seed", 3)
     assert result.exit_code == 0, result.output

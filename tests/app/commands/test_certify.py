@@ -117,7 +117,7 @@ def test_a_column_that_is_empty_throughout_is_told(data: Path, model: Path, tmp_
 def test_the_help_tells_of_rules_and_threats() -> None:
     """Every option with what it means."""
     words = read_help("certify")
-    for option in ("--rule", "--proof", "--noise", "--norm", "--limit", "--domain", "--step", "--freeze", "--threat"):
+    for option in ("--rule", "--proof", "--noise", "--norm", "--limits", "--domain", "--steps", "--frozen", "--threat"):
         assert option in words
     assert "COLUMN=VALUE By how much a number may change: 5%, 500, or down:up" in words
     assert "FILE.toml What may change, in a file instead of --norm" in words
@@ -127,7 +127,7 @@ def test_options_say_what_may_change(data: Path, model: Path, tmp_path: Path) ->
     """The rule, the proofs and the threat in words; labels are those of the rule without them."""
     out, plain = tmp_path / "out.csv", tmp_path / "plain.csv"
     run("certify", model, data, "-o", plain, "--rule", "mean")
-    arguments = ["--rule", "mean", "--norm", "inf", "--limit", "mean area=5%", "--limit", "*=1:2", "--freeze", "size"]
+    arguments = ["--rule", "mean", "--norm", "inf", "--limits", "mean area=5%", "--limits", "*=1:2", "--frozen", "size"]
     result = run("certify", model, data, "-o", out, "--target", "label", *arguments, "--domain", "mean radius=0:30")
     assert result.exit_code == 0, result.output
     assert "rule: mean, by the expected score" in result.output
@@ -150,7 +150,7 @@ def test_norm_0_is_no_ball_in_words(data: Path, model: Path, tmp_path: Path) -> 
 def test_limits_alone_give_verdicts_and_witnesses(data: Path, model: Path, tmp_path: Path) -> None:
     """How many decisions can be flipped, by which proof the others hold, and which columns stay as they are."""
     out, flips = tmp_path / "out.csv", tmp_path / "flips.csv"
-    limits = ["--norm", "none", "--limit", "mean area=10%", "--limit", "mean radius=0.5", "--l0", "1"]
+    limits = ["--norm", "none", "--limits", "mean area=10%", "--limits", "mean radius=0.5", "--l0", "1"]
     asked = ["--rule", "mean", "--noise", "none"]
     arguments = ["certify", model, data, "-o", out, "--target", "label", *asked, *limits, "--witness", flips]
     result = run(*arguments)
@@ -178,7 +178,7 @@ def test_limits_alone_give_verdicts_and_witnesses(data: Path, model: Path, tmp_p
 def test_a_threat_in_a_file_is_that_of_the_options(data: Path, model: Path, tmp_path: Path) -> None:
     """The same rows to the last bit, and the same words."""
     (tmp_path / "threat.toml").write_text('norm = 1\nl0 = 1\nfrozen = ["mean area"]\n[limits]\n"mean radius" = "5%"\n')
-    options = ["--norm", "1", "--l0", "1", "--freeze", "mean area", "--limit", "mean radius=5%"]
+    options = ["--norm", "1", "--l0", "1", "--frozen", "mean area", "--limits", "mean radius=5%"]
     by_options = run("certify", model, data, "-o", tmp_path / "a.csv", *options)
     by_file = run("certify", model, data, "-o", tmp_path / "b.csv", "--threat", tmp_path / "threat.toml")
     assert by_options.exit_code == by_file.exit_code == 0, by_file.output
@@ -190,7 +190,7 @@ def test_a_threat_in_a_file_is_that_of_the_options(data: Path, model: Path, tmp_
 def test_steps_are_passed_on(data: Path, model: Path, tmp_path: Path) -> None:
     """In words and in JSON."""
     arguments = [model, data, "-o", tmp_path / "out.csv", "--norm", "none", "--rule", "mean", "--noise", "none"]
-    arguments += ["--limit", "mean area=10", "--step", "mean area=0.1"]
+    arguments += ["--limits", "mean area=10", "--steps", "mean area=0.1"]
     assert "steps: mean area in steps of 0.1" in run("certify", *arguments).output
     assert json.loads(run("certify", *arguments, "--json").stdout)["threat"]["steps"] == {"mean area": 0.1}
 
@@ -204,25 +204,25 @@ BAD_REQUESTS = {
         "`noise` must not be None or 'none' under the rule 'vote'",
     ),
     "no such noise": (["--noise", "pink:1"], "Unknown noise 'pink'"),
-    "no such column": (["--limit", "mean aera=5%"], "'mean aera', which does not exist; did you mean 'mean area'?"),
-    "no such column to freeze": (["--freeze", "sizes"], "did you mean 'size'?"),
+    "no such column": (["--limits", "mean aera=5%"], "'mean aera', which does not exist; did you mean 'mean area'?"),
+    "no such column to freeze": (["--frozen", "sizes"], "did you mean 'size'?"),
     "no such column of a domain": (["--domain", "mean are=0:1"], "did you mean 'mean area'?"),
-    "a negative limit": (["--limit", "mean area=-5"], "must be 0 or larger"),
-    "a limit of NaN": (["--limit", "mean area=nan"], "The limit of 'mean area' must be such as"),
-    "a limit without a value": (["--limit", "mean area"], "A limit must be written COLUMN=VALUE, got 'mean area'"),
-    "a limit of a category": (["--limit", "size=1"], "got 'size', which is categorical"),
+    "a negative limit": (["--limits", "mean area=-5"], "must be 0 or larger"),
+    "a limit of NaN": (["--limits", "mean area=nan"], "The limit of 'mean area' must be such as"),
+    "a limit without a value": (["--limits", "mean area"], "A limit must be written COLUMN=VALUE, got 'mean area'"),
+    "a limit of a category": (["--limits", "size=1"], "got 'size', which is categorical"),
     "a domain of one end": (["--domain", "mean area=3"], "The domain of 'mean area' must be such as 0:1"),
     "a domain without a row's own value": (
         ["--domain", "mean area=0:700"],
         "data.csv has 1001 in row 1 of the column 'mean area', outside of its domain from 0 to 700",
     ),
-    "a step of no sense": (["--step", "mean area=0"], "The step of 'mean area' must be a positive number"),
+    "a step of no sense": (["--steps", "mean area=0"], "The step of 'mean area' must be a positive number"),
     "witnesses in a ball": (["--witness", "flips.csv"], "(norm none), got norm 2"),
     "witnesses over the output": (["--norm", "none", "--witness", "o.csv"], "name another file"),
     "witnesses of no known kind": (["--norm", "none", "--witness", "o.txt"], "must end with .csv or .parquet"),
     "a file and an option": (
-        ["--threat", "good.toml", "--l0", "0", "--limit", "mean area=5%"],
-        "--threat says all of what may change: leave --limit, --l0 out",
+        ["--threat", "good.toml", "--l0", "0", "--limits", "mean area=5%"],
+        "--threat says all of what may change: leave --limits, --l0 out",
     ),
     "a file with an unknown key": (["--threat", "bad.toml"], "bad.toml has the unknown key 'limit'; did you mean"),
     "a file that is no TOML": (["--threat", "data.csv"], "data.csv is not a TOML file"),
@@ -314,7 +314,7 @@ def test_an_id_units_and_a_noise_as_a_number(data: Path, model: Path, tmp_path: 
     frame = pd.read_csv(data).head(20)
     frame.assign(patient=[f"P{row:04d}" for row in range(20)]).to_csv(tmp_path / "new.csv", index=False)
     out = tmp_path / "out.csv"
-    options = ("--id", "patient", "--keep", "constant", "--noise", "0.25", "--unit", "mean radius=2", "--json")
+    options = ("--id", "patient", "--keep", "constant", "--noise", "0.25", "--units", "mean radius=2", "--json")
     result = run("certify", model, tmp_path / "new.csv", "-o", out, *options)
     assert result.exit_code == 0, result.output
     summary = json.loads(result.stdout)
@@ -324,8 +324,8 @@ def test_an_id_units_and_a_noise_as_a_number(data: Path, model: Path, tmp_path: 
     assert list(written.columns) == ["patient", "row", "label", "failure", "radius", "proof", "constant"]
     assert written["patient"].tolist()[:2] == ["P0000", "P0001"]
     for wrong, message in (
-        (("--unit", "radius=2"), "`units` of Threat names the column 'radius', which does not exist"),
-        (("--unit", "mean radius=0"), "The unit of 'mean radius' must be a positive number"),
+        (("--units", "radius=2"), "`units` of Threat names the column 'radius', which does not exist"),
+        (("--units", "mean radius=0"), "The unit of 'mean radius' must be a positive number"),
         (("--id", "patent"), "Did you mean 'patient'?"),
         (("--keep", "label"), "'label' cannot be copied"),
         (("--radii", "0.5"), "--radii says where certified accuracy is measured, which needs the true labels"),
@@ -342,7 +342,7 @@ def test_whole_numbers_stay_whole(tmp_path: Path) -> None:
     table.write_text("\n".join(["months,phone,income,outcome", *lines]))
     trained = run("train", table, "--target", "outcome", "-o", model, "--model", "stumps", "--rule", "mean")
     assert trained.exit_code == 0, trained.output
-    asked = ["certify", model, table, "-o", tmp_path / "out.csv", "--norm", "none", "--limit", "*=8%"]
+    asked = ["certify", model, table, "-o", tmp_path / "out.csv", "--norm", "none", "--limits", "*=8%"]
     plain = json.loads(run(*asked, "--json").stdout)
     result = run(*asked, "--whole", "--witness", flips)
     assert result.exit_code == 0, result.output

@@ -34,8 +34,8 @@ def test_what_was_read_is_printed_with_the_next_command(source: Path, data: Path
     for words in ("sklearn.GradientBoostingClassifier", "answers: malignant, benign", "score error:", "accuracy on"):
         assert words in result.stdout
     (line,) = [line for line in result.stdout.splitlines() if line.startswith("next: derand certify")]
-    assert "--limit '*=5%'" in line
-    options = ("--norm", "none", "--limit", "*=5%")
+    assert "--limits '*=5%'" in line
+    options = ("--norm", "none", "--limits", "*=5%")
     certified = run("certify", tmp_path / "m.json", data, "-o", tmp_path / "c.csv", "--target", "label", *options)
     assert certified.exit_code == 0, certified.output
     assert "decisions can be flipped within these limits" in certified.stdout

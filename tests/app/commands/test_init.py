@@ -48,7 +48,9 @@ def test_without_a_target_columns_are_listed(data: Path) -> None:
 
 def test_numbers_and_columns_are_named(prices: Path, tmp_path: Path) -> None:
     """Options become keys of the file."""
-    result = run("init", prices, "--target", "price", "-o", tmp_path / "a.toml", "--ignore", "same", "--task", "number")
+    result = run(
+        "init", prices, "--target", "price", "-o", tmp_path / "a.toml", "--ignored", "same", "--task", "number"
+    )
     assert result.exit_code == 0
     text = (tmp_path / "a.toml").read_text()
     assert 'ignored = ["same"]' in text

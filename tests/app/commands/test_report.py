@@ -13,7 +13,7 @@ from tests.app.commands.running import run, run_process
 def test_a_report_is_written_and_its_guarantee_printed(data: Path, model: Path, tmp_path: Path) -> None:
     """The page lies where it was asked for, and the command prints what it guarantees."""
     page = tmp_path / "report.html"
-    options = ["--target", "label", "--group", "size", "--radius", "0.25", "--title", "My report"]
+    options = ["--target", "label", "--subgroup", "size", "--radius", "0.25", "--title", "My report"]
     result = run("report", model, data, "-o", page, *options)
     assert result.exit_code == 0, result.output
     assert "smaller than 0.25 can alter it" in " ".join(result.output.split())
@@ -38,7 +38,7 @@ def test_two_runs_with_a_fixed_date_write_the_same_bytes(
     """In processes of their own, which order sets differently."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     for name in ("one", "two"):
-        options = ["-o", tmp_path / f"{name}.{ending}", "--target", "label", "--train", data, "--group", "size"]
+        options = ["-o", tmp_path / f"{name}.{ending}", "--target", "label", "--train", data, "--subgroup", "size"]
         assert run_process("report", model, data, *options).returncode == 0
     assert (tmp_path / f"one.{ending}").read_bytes() == (tmp_path / f"two.{ending}").read_bytes()
 
@@ -69,7 +69,7 @@ def test_a_report_on_numbers(regressor: Path, prices: Path, tmp_path: Path) -> N
     assert result.exit_code == 0, result.output
     assert "For half of the rows no change smaller than 0.2 moves the answer" in " ".join(result.output.split())
     assert "<title>Interval report: prices.csv</title>" in page.read_text(encoding="utf-8")
-    for option, value in (("--train", prices), ("--group", "job"), ("--compare", regressor)):
+    for option, value in (("--train", prices), ("--subgroup", "job"), ("--compare", regressor)):
         refused = run("report", regressor, prices, "-o", tmp_path / "other.html", option, value)
         assert refused.exit_code == 2
         (line,) = refused.stderr.splitlines()

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from derand import Threat, load, train
-from derand.app.commands._train import SCALINGS
+from derand.app.settings import SCALINGS
 from derand.estimators import REGRESSORS, TRAINERS
 from derand.noise import NOISES
 from tests.app.commands.running import read_help, run
@@ -20,7 +20,7 @@ from tests.app.commands.running import read_help, run
 
 def test_training_prints_every_column_and_saves_the_model(data: Path, tmp_path: Path) -> None:
     """The table names each column and its use; the model carries the options."""
-    options = ["--noise", "laplace:0.5", "--scaling", "range", "--class-weight", "balanced", "--ignore", "mean area"]
+    options = ["--noise", "laplace:0.5", "--scaling", "range", "--class-weight", "balanced", "--ignored", "mean area"]
     result = run("train", data, "--target", "label", "-o", tmp_path / "model.json", "--model", "stumps", *options)
     assert result.exit_code == 0, result.output
     for line in ("mean radius", "categorical", "constant", "as asked", "benign (357), malignant (212)", "laplace:0.5"):
@@ -80,7 +80,7 @@ def test_the_additive_model_is_the_default(data: Path, tmp_path: Path) -> None:
 
 def test_what_an_additive_model_is_trained_for(data: Path, tmp_path: Path) -> None:
     """Norm, frozen and monotone columns, changes of categories; without noise there is nothing but the model."""
-    asked = ["--norm", "inf", "--radius", "0.1", "--l0", "1", "--freeze", "mean area", "--noise", "none"]
+    asked = ["--norm", "inf", "--radius", "0.1", "--l0", "1", "--frozen", "mean area", "--noise", "none"]
     asked += ["--monotone", "mean texture=decreasing", "--regularization", "1", "--json"]
     summary = json.loads(run("train", data, "--target", "label", "-o", tmp_path / "m.json", *asked).stdout)
     assert (summary["radius"], summary["norm"], summary["noise"]) == (0.1, "inf", "none")
@@ -121,7 +121,7 @@ REFUSED = {
     ),
     "norm": ([*STUMPS, "--norm", "inf"], "--norm belongs to the model additive; stumps has nothing"),
     "l0": (["--model", "tree-boost", "--l0", "1"], "--l0 belongs to the model additive;"),
-    "freeze": ([*STUMPS, "--freeze", "size"], "--freeze belongs to the model additive;"),
+    "freeze": ([*STUMPS, "--frozen", "size"], "--frozen belongs to the model additive;"),
     "monotone": (
         [*STUMPS, "--monotone", "mean area=increasing"],
         "--monotone belongs to the model additive;",
@@ -142,7 +142,7 @@ REFUSED = {
     "no direction": (["--monotone", "mean area=up"], "--monotone mean area must be one of increasing, decreasing"),
     "no pair": (["--monotone", "mean area"], "A direction must be written COLUMN=increasing"),
     "no radius": (["--radius", "-1"], "`radius` must be a finite number, 0 or larger, got -1.0"),
-    "no column": (["--freeze", "mean aria"], "'mean aria', which does not exist; did you mean 'mean area'?"),
+    "no column": (["--frozen", "mean aria"], "'mean aria', which does not exist; did you mean 'mean area'?"),
     "a vote without noise": (["--radius", "0", "--rule", "vote"], "`noise` must not be 'none' under the rule 'vote'"),
 }
 

@@ -6,8 +6,8 @@ import json
 import math
 from pathlib import Path
 
-from derand.app.commands._tune import NORMS
 from derand.app.jobs import choose_model
+from derand.app.settings import TuneSettings, list_options
 from derand.estimators import TRAINERS
 from derand.threat_text import NORMS as EVERY_NORM
 from tests.app.commands.running import read_help, run
@@ -16,7 +16,7 @@ from tests.app.commands.running import read_help, run
 def test_tuning_prints_figures_a_recommendation_and_a_command(data: Path, tmp_path: Path) -> None:
     """Certified accuracy of every value at every radius, plain and balanced; the picture is there."""
     picture = tmp_path / "tune.png"
-    options = ["--model", "stumps", "--noise", "gaussian:0.25", "--radius", "0.25", "--radius", "0.5", "--folds", "3"]
+    options = ["--model", "stumps", "--noise", "gaussian:0.25", "--radii", "0.25,0.5", "--folds", "3"]
     result = run("tune", data, "--target", "label", *options, "-o", picture)
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
@@ -57,4 +57,5 @@ def test_the_help_names_models_and_the_default() -> None:
     listed = read_help("tune")
     assert all(name in listed for name in TRAINERS)
     assert f"{choose_model()} if not given" in listed
-    assert set(NORMS) == set(EVERY_NORM) - {"auto", "none"}
+    norms = next(option.choices for one, option in list_options(TuneSettings) if one.name == "norm")
+    assert set(norms) == set(EVERY_NORM) - {"auto", "none"}  # type: ignore[arg-type]

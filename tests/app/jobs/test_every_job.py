@@ -89,7 +89,7 @@ def test_a_file_is_opened_once_to_look_and_once_to_read(suffix: str, model: Path
     certify_file(model, new, tmp_path / "out.csv", CertifySettings(target="label"))
     assert counter.count() == 3
     counter = OpenCounter(new)
-    report_file(model, new, tmp_path / "report.md", target="label", groups=["word"])
+    report_file(model, new, tmp_path / "report.md", target="label", subgroups=["word"])
     assert counter.count() == 3
     counter = OpenCounter(new)
     train_file(new, "label", tmp_path / "again.json", model="stumps")

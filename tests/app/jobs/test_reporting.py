@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from derand import Report, load, save
-from derand.app.jobs import report_file, report_numbers_file, train_file
+from derand.app.jobs import report_file, train_file
 from derand.estimators import AdditiveRegressor, StumpClassifier
 from derand.storage import mark_file
 from tests.app.jobs.tables import make_frame, make_prices
@@ -20,7 +20,7 @@ def test_a_report_on_a_file_equals_a_report_on_its_rows(data: Path, model: Path,
     """Features, labels, subgroups (of features and of other columns) and the baseline come from the files."""
     path = tmp_path / "report.json"
     summary = report_file(
-        model, data, path, target="label", train=data, groups=["job", "member", "word"], radius=0.1, identity="word"
+        model, data, path, target="label", train=data, subgroups=["job", "member", "word"], radius=0.1, identity="word"
     )
     report = json.loads(path.read_text(encoding="utf-8"))
     frame, classifier = make_frame(), load(model)
@@ -78,21 +78,21 @@ def test_a_report_refuses_what_it_cannot_use(data: Path, model: Path, tmp_path: 
     with pytest.raises(ValueError, match="needs the target"):
         report_file(model, data, tmp_path / "report.html", train=data)
     with pytest.raises(ValueError, match="'nothing'"):
-        report_file(model, data, tmp_path / "report.html", groups=["nothing"])
+        report_file(model, data, tmp_path / "report.html", subgroups=["nothing"])
     with pytest.raises(OSError, match="Cannot write"):
         report_file(model, data, tmp_path / "missing" / "report.html")
     assert not (tmp_path / "report.html").exists()
 
 
 def test_a_report_on_numbers_equals_a_report_on_its_rows(regressor: Path, prices: Path, tmp_path: Path) -> None:
-    """At the training radius; a model of the other kind is refused."""
+    """At the training radius; what is for models of the other kind is refused."""
     path = tmp_path / "report.json"
-    report_numbers_file(regressor, prices, path, target="price", identity="job", tolerance=2.0, what_if=False)
+    report_file(regressor, prices, path, target="price", identity="job", tolerance=2.0, what_if=False)
     named = json.loads(path.read_text(encoding="utf-8"))
     assert [row["name"] for row in named["rows"]["table"]] == make_prices()["job"].tolist()
     assert named["tolerance"]["tolerance"] == 2.0
     assert named["what_if"] is None
-    summary = report_numbers_file(regressor, prices, path, target="price")
+    summary = report_file(regressor, prices, path, target="price")
     report = json.loads(path.read_text(encoding="utf-8"))
     frame = make_prices()
     direct = Report(load(regressor), frame[["x", "job"]], frame["price"], radius=0.1).to_dict()
@@ -101,5 +101,5 @@ def test_a_report_on_numbers_equals_a_report_on_its_rows(regressor: Path, prices
     assert report["title"] == "Interval report: prices.csv"
     assert summary["guarantee"] == direct["guarantee"]["paragraph"]
     assert summary["rows"] == 200
-    with pytest.raises(ValueError, match="answers are numbers: use `report_numbers_file`"):
-        report_file(regressor, prices, path)
+    with pytest.raises(ValueError, match=r"`subgroups` is for models of classes, and .* predicts a number"):
+        report_file(regressor, prices, path, subgroups=["job"])

@@ -58,7 +58,7 @@ def make_tuning(
     *,
     error: float = 0.0,
     constant: float = 0.6,
-    tolerance: float = 0.01,
+    accuracy_loss: float = 0.01,
     by_balanced: bool = False,
 ) -> Tuning:
     """A tuning of training radii with these figures; of each at the radii of others it is its own."""
@@ -81,7 +81,7 @@ def make_tuning(
         constant=constant,
         norm=2,
         by_balanced=by_balanced,
-        tolerance=tolerance,
+        accuracy_loss=accuracy_loss,
     )
 
 

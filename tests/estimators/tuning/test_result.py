@@ -23,7 +23,7 @@ RADII = [0.0, 0.1, 0.5]
         ([0.9, 0.895, 0.88], [0.9, 0.85, 0.7], {}, 0.1),
         ([0.9, 0.895, 0.89], [0.9, 0.85, 0.7], {}, 0.5),
         ([0.9, 0.895, 0.88], [0.9, 0.85, 0.7], {"error": 0.01}, 0.5),
-        ([0.9, 0.895, 0.88], [0.9, 0.85, 0.7], {"tolerance": 0.0}, 0.0),
+        ([0.9, 0.895, 0.88], [0.9, 0.85, 0.7], {"accuracy_loss": 0.0}, 0.0),
         ([0.9, 0.88, 0.895], [0.9, 0.85, 0.7], {}, 0.5),
         ([0.9, 0.899, 0.899], [0.9, 0.85, 0.6], {}, 0.1),
         ([0.9, 0.899, 0.899], [0.6, 0.5, 0.4], {}, None),
@@ -33,7 +33,7 @@ RADII = [0.0, 0.1, 0.5]
 def test_the_largest_radius_that_costs_little_and_certifies_something(
     natural: list[float], own: list[float], options: dict[str, float], recommended: float | None
 ) -> None:
-    """Within the tolerance and one standard error of the best, and above a constant model at its own radius."""
+    """Within the loss allowed and one standard error of the best, and above a constant model at its own radius."""
     assert make_tuning(RADII, natural, own, **options).recommended == recommended  # type: ignore[arg-type]
 
 

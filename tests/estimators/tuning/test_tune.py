@@ -95,7 +95,7 @@ def test_a_training_radius_is_tuned_where_there_is_one() -> None:
 
 def test_any_other_parameter_is_tuned_by_what_it_certifies() -> None:
     """At the largest radius that is asked for."""
-    tuning = tune(PLAIN, X, Y, parameter="levels", values=[1, 50], radii=[0.1, 0.3], cv=2, tolerance=0.5)
+    tuning = tune(PLAIN, X, Y, parameter="levels", values=[1, 50], radii=[0.1, 0.3], cv=2, accuracy_loss=0.5)
     assert tuning.own_radii.tolist() == [0.3, 0.3]
     assert tuning.recommended == tuning.values[int(tuning.certified[:, 1].argmax())]
     assert tuning.text.startswith("levels ")
@@ -181,7 +181,7 @@ ERRORS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     ),
     "one class": ({"y": ["a"] * 120}, ValueError, "`y` must hold two classes at least, got 1"),
     "few labels": ({"y": Y[:50]}, ValueError, "inconsistent numbers of samples"),
-    "a tolerance of all": ({"tolerance": 1.0}, ValueError, "`tolerance` must be a share of rows"),
+    "a loss of all": ({"accuracy_loss": 1.0}, ValueError, "`accuracy_loss` must be a share of rows"),
     "norm and threat": ({"norm": 2, "threat": Threat()}, ValueError, "Give `norm` or `threat`, got both"),
     "no threat": ({"threat": "l2"}, TypeError, "`threat` must be a Threat"),
     "no ball": ({"threat": Threat(norm=None, limits={0: 1})}, ValueError, "`threat` must have a ball to tune for"),

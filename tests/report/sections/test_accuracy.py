@@ -83,7 +83,7 @@ def test_what_needs_labels_is_left_out_without_them() -> None:
 def test_every_row_is_counted_once_in_the_histogram(mixed: Any) -> None:
     """Bins of right and wrong answers, and what lies beside them, add up to all rows."""
     clf, X, y = mixed
-    words = report_on_words(groups="job")
+    words = report_on_words(subgroups="job")
     for report, n_rows in ((Report(clf, X, y), len(X)), (Report(clf, X), len(X)), (words, 120)):
         histogram = report.to_dict()["histogram"]
         beside = histogram["beyond"] + histogram["nothing_certified"] + histogram["cannot_flip"]
@@ -92,7 +92,7 @@ def test_every_row_is_counted_once_in_the_histogram(mixed: Any) -> None:
 
 def test_the_constant_baseline_is_flat_where_the_model_has_no_radius() -> None:
     """A model of categories has the radius 0 alone: the baseline is one number, too."""
-    summary = report_on_words(groups="job").to_dict()
+    summary = report_on_words(subgroups="job").to_dict()
     assert summary["scale"]["radii"] == [0.0]
     (baseline,) = summary["accuracy"]["baselines"]
     assert series(summary, "baseline=constant") == [baseline["accuracy"]]

@@ -33,7 +33,7 @@ def report_on(pair: Any, **options: Any) -> Report:
 def test_both_are_certified_against_the_same_changes(pair: Any) -> None:
     """Shares and curves are those of the other model's own certificates, in the units of the report."""
     first, second, X, y = pair
-    report = report_on(pair, groups="job")
+    report = report_on(pair, subgroups="job")
     check_page(report)
     found = report.to_dict()["comparison"]
     assert found is not None
@@ -132,7 +132,7 @@ def test_arrays_imported_models_and_several_classes() -> None:
         check_page(Report(first, X, y, compare=second, what_if=False, n_explained=0))
     three = np.digitize(X[:, 0], [-0.4, 0.4])
     one, two = (AdditiveClassifier(regularization=size).fit(X, three) for size in (0.1, 1.0))
-    report = Report(one, X, three, compare=two, groups=1, what_if=False, n_explained=0)
+    report = Report(one, X, three, compare=two, subgroups=1, what_if=False, n_explained=0)
     check_page(report)
     assert [one["title"] for one in report.to_dict()["subgroups"][0]["groups"][0]["contrasts"]] == [
         "Certified at 0.25",

@@ -17,7 +17,7 @@ from tests.report.samples import make_rows
 def test_contrasts_are_counted_on_the_rows(mixed: Any) -> None:
     """Certified rows, wrong answers, and those to each true class, for a group and for all other rows."""
     clf, X, y = mixed
-    summary = Report(clf, X, y, groups=["job"], what_if=False, n_explained=0).to_dict()
+    summary = Report(clf, X, y, subgroups=["job"], what_if=False, n_explained=0).to_dict()
     certificates = clf.certify(X)
     wrong = certificates.label != y
     held = ~wrong & (certificates.radius >= 0.25)
@@ -57,7 +57,7 @@ def test_a_planted_difference_is_marked_and_chance_is_not() -> None:
     turned = np.arange(400) % 5 == 0
     truth = np.where(turned, np.where(y == "yes", "no", "yes"), y)
     groups = {"turned": turned, "chance": np.random.default_rng(0).integers(0, 2, 400)}
-    report = Report(clf, X, truth, groups=groups, what_if=False, n_explained=0)
+    report = Report(clf, X, truth, subgroups=groups, what_if=False, n_explained=0)
     told = report.to_dict()
     planted, chance = told["subgroups"]
     marks = {one["name"]: [contrast["mark"] for contrast in one["contrasts"]] for one in planted["groups"]}
@@ -76,7 +76,7 @@ def test_a_group_of_all_rows_or_without_a_class_has_nothing_to_compare() -> None
     """No difference is told where there are no other rows, or none of the class."""
     X, y = make_rows(60)
     clf = StumpClassifier(noise="gaussian:0.5").fit(X, y)
-    report = Report(clf, X, y, groups={"all": ["a"] * 60, "class": y}, what_if=False, n_explained=0)
+    report = Report(clf, X, y, subgroups={"all": ["a"] * 60, "class": y}, what_if=False, n_explained=0)
     everyone, classes = report.to_dict()["subgroups"]
     assert [one["difference"] for one in everyone["groups"][0]["contrasts"]] == [None] * 5
     assert all(any(contrast["share"] is None for contrast in one["contrasts"]) for one in classes["groups"])

@@ -71,7 +71,7 @@ def test_a_radius_far_beyond_all_others_does_not_squeeze_the_charts(numbers: Any
 
 def test_a_model_without_numbers_promises_no_radius() -> None:
     """Where no number is read, the text says so, and there is no measure of a change."""
-    guarantee = report_on_words(groups="job").to_dict()["guarantee"]
+    guarantee = report_on_words(subgroups="job").to_dict()["guarantee"]
     assert "the model reads none" in guarantee["paragraph"]
     assert guarantee["measure"] == ""
 

@@ -21,7 +21,7 @@ RULES = [{"rule": "mean"}, {"rule": "vote"}, {"rule": "mean", "noise": "none"}]
 def test_verdicts_are_counted_for_all_rows_and_each_class(mixed: Any, options: dict[str, str]) -> None:
     """Counts, sentence, headline and accuracy are what the certificates say, in every format."""
     clf, X, y = mixed
-    report = Report(clf, X, y, threat=LIMITS, groups="job", **options)
+    report = Report(clf, X, y, threat=LIMITS, subgroups="job", **options)
     check_page(report)
     found = clf.certify(X, threat=LIMITS, **options)
     summary = report.to_dict()

@@ -15,7 +15,7 @@ from tests.report.samples import make_rows
 def test_subgroups_are_the_metrics_of_their_rows(mixed: Any) -> None:
     """Groups by a category, by a number and by what the user brings, each measured on its own rows."""
     clf, X, y = mixed
-    summary = Report(clf, X, y, groups=["job", "age"]).to_dict()
+    summary = Report(clf, X, y, subgroups=["job", "age"]).to_dict()
     certificates = clf.certify(X)
     jobs, ages = summary["subgroups"]
     for group in jobs["groups"]:
@@ -27,14 +27,14 @@ def test_subgroups_are_the_metrics_of_their_rows(mixed: Any) -> None:
     assert ages["groups"][0]["n_rows"] == (X["age"] <= limit).sum()
     assert [group["n_rows"] for group in ages["groups"]] == pytest.approx([len(X) / 4] * 4, abs=3)
     assert ages["groups"][-1]["name"].startswith("above")
-    own = Report(clf, X, y, groups={"my groups": ["a"] * 50 + [None] * (len(X) - 50)}).to_dict()["subgroups"]
+    own = Report(clf, X, y, subgroups={"my groups": ["a"] * 50 + [None] * (len(X) - 50)}).to_dict()["subgroups"]
     assert [(group["name"], group["n_rows"]) for group in own[0]["groups"]] == [("(missing or new)", 70), ("a", 50)]
 
 
 def test_many_groups_are_put_together(numbers: Any) -> None:
     """Beyond a dozen kinds the rarest share one line."""
     clf, X, y = numbers
-    report = Report(clf, X, y, groups={"kind": [str(k % 40) for k in range(len(X))]})
+    report = Report(clf, X, y, subgroups={"kind": [str(k % 40) for k in range(len(X))]})
     (group,) = report.to_dict()["subgroups"]
     assert len(group["groups"]) == 12
     assert group["groups"][0]["name"] == "(other, 29 kinds)"
@@ -52,7 +52,7 @@ def test_groups_that_are_not_there_are_refused_with_a_hint(numbers: Any, groups:
     """Errors name the columns that there are, or how many groups are needed."""
     clf, X, y = numbers
     with pytest.raises(ValueError, match=message):
-        Report(clf, X, y, groups=groups).to_dict()
+        Report(clf, X, y, subgroups=groups).to_dict()
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,6 @@ def test_dates_are_put_together_in_order(days: int, expected: list[str]) -> None
     dates = np.datetime64("2024-01-01") + np.arange(120) * days // 120
     clf = StumpClassifier(noise="gaussian:0.5").fit(X, y)
     for given in (dates, [str(date) + "T10:00" for date in dates]):
-        (found,) = Report(clf, X, y, groups={"opened": given}, n_explained=0).to_dict()["subgroups"]
+        (found,) = Report(clf, X, y, subgroups={"opened": given}, n_explained=0).to_dict()["subgroups"]
         assert [one["name"] for one in found["groups"]] == expected
         assert sum(one["n_rows"] for one in found["groups"]) == 120

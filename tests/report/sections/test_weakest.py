@@ -47,7 +47,7 @@ def test_the_told_changes_flip_the_row(mixed: Any) -> None:
 
 def test_nothing_is_searched_where_no_flip_is_possible() -> None:
     """A model without numbers, and a row that no number can flip, have nothing to search for."""
-    words = report_on_words(groups="job")._inputs
+    words = report_on_words(subgroups="job")._inputs
     assert search_flips(words, [0]) == [{"found": False, "searched": False}]
     sure = AdditiveEnsemble.from_stumps([0], [0.5], [0.6], [0.9], n_features=1)
     inputs = read_inputs(read_subject(sure, "gaussian:0.25", None), [[0.0]], None, None)

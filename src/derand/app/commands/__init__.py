@@ -24,11 +24,11 @@ from derand.app.commands._app import (
     make_table,
     print_facts,
     print_json,
-    require_choice,
     run_app,
     show_progress,
     show_steps,
 )
+from derand.app.values import require_choice
 
 __all__ = [
     "COMMANDS",

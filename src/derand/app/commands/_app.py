@@ -43,14 +43,6 @@ _RIGHT = ("radius", "failure", "share", "row")
 """Columns of printed tables that hold numbers."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, for other programs.")]
-Cost = Annotated[
-    str | None,
-    typer.Option(
-        metavar="false_negative=5,false_positive=1",
-        help="The same by what mistakes cost; a positive is the second class.",
-        show_default=False,
-    ),
-]
 
 
 def make_app(name: str, about: str) -> typer.Typer:
@@ -296,35 +288,6 @@ _LISTS: dict[str, Callable[[], str]] = {
 }
 
 
-def refuse_given(options: Mapping[str, object], whom: str) -> None:
-    """Refuse options that are for another kind of model.
-
-    Parameters
-    ----------
-    options : mapping of str to value
-        As the user writes them; None where they were not given.
-    whom : str
-        What they are for, and what the model is.
-    """
-    for option, value in options.items():
-        if value is not None:
-            raise ValueError(f"{option} is for models of {whom}: leave it out.")
-
-
-def require_choice(option: str, value: str, choices: Sequence[str]) -> None:
-    """Refuse the value of an option that is none of the choices.
-
-    Parameters
-    ----------
-    option : str
-        As the user writes it, such as "--scaling".
-    value : str
-    choices : sequence of str
-    """
-    if value not in choices:
-        raise ValueError(f"{option} must be one of {', '.join(choices)}, got {value!r}.")
-
-
 def make_console() -> Console:
     """The console for results: colours on a terminal, long lines unbroken in a pipe.
 
@@ -418,6 +381,11 @@ def print_facts(console: Console, facts: Mapping[str, str]) -> None:
     for name, value in facts.items():
         line = f"{name}: {value}".replace("\n", "\\n")  # a line end in a name begins no fact of its own
         console.print(line, markup=False)
+
+
+def print_result(result: Any, as_json: bool, show: Callable[[Any], None]) -> None:
+    """Print the result of a command, as JSON or as its own function shows it."""
+    (print_json if as_json else show)(result)
 
 
 def print_json(value: object) -> None:

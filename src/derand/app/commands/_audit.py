@@ -3,55 +3,37 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from derand.app import Summary
 from derand.app.commands._app import (
     AsJson,
     add_command,
     make_console,
     make_table,
     print_facts,
-    print_json,
+    print_result,
     show_progress,
 )
 from derand.app.commands._certify import describe_threat
+from derand.app.commands._options import argument, take_settings
+from derand.app.settings import AuditSettings
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from derand.app.jobs import AuditingSummary
-
 
 @add_command
+@take_settings
 def audit(
-    model: Annotated[Path, typer.Argument(help="The model that was certified.", show_default=False)],
-    data: Annotated[Path, typer.Argument(help="The table that was certified, CSV or Parquet.", show_default=False)],
-    certified: Annotated[
-        Path, typer.Argument(help="What `derand certify` wrote; its record lies beside it.", show_default=False)
-    ],
-    target: Annotated[
-        str | None,
-        typer.Option(help="Column of the table that is no feature, as for `derand certify`.", show_default=False),
-    ] = None,
-    rows: Annotated[
-        int, typer.Option(metavar="N", help="How many rows to look at, at random where there are more; 0: all.")
-    ] = 200,
-    seed: Annotated[
-        int | None,
-        typer.Option(help="Which rows, where not all are looked at.", show_default="drawn anew each time"),
-    ] = None,
-    output: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Where to write row, claimed, proven, verdict and claim of each row.",
-            show_default=False,
-        ),
-    ] = None,
+    model: Annotated[Path, argument(help="The model that was certified.")],
+    data: Annotated[Path, argument(help="The table that was certified, CSV or Parquet.")],
+    certified: Annotated[Path, argument(help="What `derand certify` wrote; its record lies beside it.")],
+    settings: AuditSettings,
     as_json: AsJson = False,
 ) -> None:
     """Prove certificates again, by other code and other arithmetic: balls and whole numbers instead of doubles.
@@ -59,33 +41,18 @@ def audit(
     Exit code 1 where a claim is not proven, a file is not the one that was certified, or this machine fails its tests.
     Needs python-flint, the extra "audit".
     """
-    if rows < 0:
-        raise ValueError(f"--rows must be 0 or larger, got {rows}.")
-    if seed is not None and seed < 0:
-        raise ValueError(f"--seed must be 0 or larger, got {seed}.")
-    drawn = secrets.randbelow(2**31) if seed is None else seed
+    if settings.seed is None:
+        settings = replace(settings, seed=secrets.randbelow(2**31))
     with show_progress("auditing", unit="rows") as advance:
         from derand.app.jobs import audit_file
 
-        summary = audit_file(
-            model,
-            data,
-            certified,
-            target=target,
-            rows=rows or None,
-            random_state=drawn,
-            output=output,
-            advance=advance,
-        )
-    if as_json:
-        print_json(summary)
-    else:
-        _print_summary(summary)
+        summary = audit_file(model, data, certified, settings, advance=advance)
+    print_result(summary, as_json, _print_summary)
     if not summary["passed"]:
         raise typer.Exit(1)
 
 
-def _print_summary(summary: AuditingSummary) -> None:
+def _print_summary(summary: Summary) -> None:
     console = make_console()
     failed = [check for check in summary["machine"] if not check["passed"]]
     for check in failed:
@@ -117,7 +84,7 @@ def _print_summary(summary: AuditingSummary) -> None:
     print_facts(console, {name: text for name, text in facts.items() if text})
 
 
-def _describe_claim(summary: AuditingSummary) -> str:
+def _describe_claim(summary: Summary) -> str:
     """What is claimed of numbers."""
     from derand._core.text import format_exactly
 
@@ -134,7 +101,7 @@ def _describe_unchecked(reasons: dict[str, str]) -> str:
     return "; ".join(f"{join_words(names)} ({why})" for why, names in alike.items())
 
 
-def _conclude(summary: AuditingSummary) -> str:
+def _conclude(summary: Summary) -> str:
     from derand._core.text import join_words
 
     audited, total = summary["audited"], summary["rows"]
@@ -148,7 +115,7 @@ def _conclude(summary: AuditingSummary) -> str:
     return proven if summary["passed"] else f"{proven}, BUT this machine failed its tests"
 
 
-def _tabulate(summary: AuditingSummary) -> Table:
+def _tabulate(summary: Summary) -> Table:
     from derand._core.text import format_down
 
     cells = [

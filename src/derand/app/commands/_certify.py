@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from derand.app import Summary
 from derand.app.commands._answers import describe_answers, describe_radii, print_warnings, tabulate_confusion
 from derand.app.commands._app import (
     AsJson,
@@ -17,63 +16,38 @@ from derand.app.commands._app import (
     make_accuracy_table,
     make_console,
     print_facts,
-    print_json,
-    require_choice,
+    print_result,
     show_progress,
 )
-from derand.app.commands._many import ManyFiles, print_many
-from derand.app.commands._options import take_settings
-from derand.app.settings import CertifySettings, ThreatFlags, find_flag
+from derand.app.commands._many import ask_for_many, certify_many, print_many, require_done
+from derand.app.commands._options import argument, output, take_settings
+from derand.app.settings import CertifySettings, ManyFiles, ThreatFlags, find_flag, list_given
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from derand.app.jobs import CertifyingSummary, FilesSummary, ThreatSummary
 
 
 @add_command
 @take_settings
 def certify(
-    model: Annotated[
-        Path, typer.Argument(help="A model that `derand train` or `derand import` saved.", show_default=False)
-    ],
+    model: Annotated[Path, argument(help="A model that `derand train` or `derand import` saved.")],
     data: Annotated[
         Path,
-        typer.Argument(
+        argument(
             help="Table to certify, CSV or Parquet; - is standard input, CSV or Arrow's IPC stream. A folder of "
-            "Parquet files, or a pattern such as 'data/*.parquet', goes into a folder.",
-            show_default=False,
+            "Parquet files, or a pattern such as 'data/*.parquet', goes into a folder."
         ),
     ],
     output: Annotated[
         Path,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Where to write row, label, failure, radius (with --norm none: verdict) and proof; for numbers row, "
-            "value, low and high (with --tolerance: radius). - is standard output, in the format of standard input.",
-            show_default=False,
+        output(
+            "Where to write row, label, failure, radius (with --norm none: verdict) and proof; for numbers row, value, "
+            "low and high (with --tolerance: radius). - is standard output, in the format of standard input."
         ),
     ],
     settings: CertifySettings,
     flags: ThreatFlags,
-    scheduler: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Of many files: the Dask scheduler whose workers certify them, such as tls://10.0.0.1:8786.",
-            show_default=False,
-        ),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Of many files: how many processes to start here instead.", show_default="one per core"
-        ),
-    ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Of many files: leave out those that an earlier run has certified.")
-    ] = False,
+    many: ManyFiles,
     as_json: AsJson = False,
 ) -> None:
     """Certify every row of a table: its label, and the radius within which no change can flip it.
@@ -83,57 +57,46 @@ def certify(
     Columns are matched by name. What may change is what the model was trained for, but for the options that are given.
     The file is read and written in batches, so it may be larger than memory.
     """
-    if settings.threat is not None and flags.list_given():
-        given = ", ".join(flags.list_given())
+    if settings.threat is not None and list_given(flags):
+        given = ", ".join(find_flag(ThreatFlags, name) for name in list_given(flags))
         raise ValueError(f"--threat says all of what may change: leave {given} out, or put it in {settings.threat}.")
+    asked, are_many = replace(settings, changes=flags.parse()), ask_for_many(many, data)
     with show_progress("certifying", unit="rows") as advance:
         from derand.app.jobs import certify_file
-        from derand.certificates import RULES
         from derand.storage import read_kind
         from derand.tables import names_stream
-        from derand.threat_text import NORMS
 
-        require_choice("--proof", settings.proof, ("best", "paper"))
-        if settings.rule is not None:
-            require_choice("--rule", settings.rule, tuple(RULES))
-        if flags.norm is not None:
-            require_choice("--norm", flags.norm, tuple(NORMS))
-        asked = replace(settings, changes=flags.parse())
-        summary: CertifyingSummary | FilesSummary
-        many = ManyFiles(scheduler, workers, resume)
         if as_json and names_stream(output):
             raise ValueError("--json and --output - would both go to standard output: leave one out.")
-        if many.are_asked_for(data):
-            summary = many.certify(model, data, output, asked, advance)
-            show: Callable[[Any], None] = print_many
+        summary: Summary
+        if are_many:
+            summary = certify_many(model, data, output, asked, many, advance)
         else:
-            is_number = read_kind(model) == "regressor"
-            if asked.radii is not None and asked.target is None and not is_number:
+            if asked.radii is not None and asked.target is None and read_kind(model) != "regressor":
                 raise ValueError(
                     "--radii says where certified accuracy is measured, which needs the true labels: name their column "
                     "by --target, or leave --radii out."
                 )
             spell = partial(find_flag, CertifySettings)
             summary = certify_file(model, data, output, asked, spell=spell, advance=advance)
-            show = print_numbers if is_number else _print_summary
-    if as_json:
-        print_json(summary)
-    elif not names_stream(output):  # standard output holds the certificates then
-        show(summary)
-    if many.are_asked_for(data):
-        many.require_done(summary)
+    if as_json or not names_stream(output):  # standard output holds the certificates then
+        print_result(summary, as_json, print_many if are_many else _print_summary)
+    if are_many:
+        require_done(summary)
 
 
-def _print_summary(summary: CertifyingSummary) -> None:
+def _print_summary(summary: Summary) -> None:
+    (_print_labels if "proofs" in summary else _print_numbers)(summary)
+
+
+def _print_labels(summary: Summary) -> None:
     from derand._core.text import format_percent
 
     console = make_console()
     print_warnings(console, summary["warnings"], summary["notes"])
     _print_columns(console, summary)
     facts = {
-        "rule": _RULES_IN_WORDS.get(summary["rule"], summary["rule"]),
-        "noise": "none, the model as deployed" if summary["noise"] == "none" else summary["noise"],
-        **describe_threat(summary["threat"]),
+        **_describe_request(summary, _RULES_IN_WORDS),
         "rows": f"{summary['rows']:,}, of which {summary['certified_rows']:,} certified",
         "proofs": _describe_proofs(summary["proofs"]),
     }
@@ -163,17 +126,14 @@ def _print_summary(summary: CertifyingSummary) -> None:
     print_facts(console, {**facts, "time": f"{summary['seconds']:.1f} s"})
 
 
-def print_numbers(summary: CertifyingSummary) -> None:
-    """The results of a model of numbers in short."""
+def _print_numbers(summary: Summary) -> None:
     from derand._core.text import format_exactly, format_percent, format_short, format_short_up
 
     console, n_rows = make_console(), summary["rows"]
     print_warnings(console, (), summary["notes"])
     _print_columns(console, summary)
     facts = {
-        "rule": _NUMBERS_IN_WORDS.get(summary["rule"], summary["rule"]),
-        "noise": "none, the model as deployed" if summary["noise"] == "none" else summary["noise"],
-        **describe_threat(summary["threat"]),
+        **_describe_request(summary, _NUMBERS_IN_WORDS),
         "rows": f"{n_rows:,}",
     }
     if summary["tolerance"] is None:
@@ -195,7 +155,14 @@ def print_numbers(summary: CertifyingSummary) -> None:
     print_facts(console, {**facts, "written": summary["output"], "time": f"{summary['seconds']:.1f} s"})
 
 
-def _print_columns(console: Console, summary: CertifyingSummary) -> None:
+def _describe_request(summary: Summary, rules: Mapping[str, str]) -> dict[str, str]:
+    """Rule, noise and threat."""
+    rule, noise = str(summary["rule"]), str(summary["noise"])
+    told = "none, the model as deployed" if noise == "none" else noise
+    return {"rule": rules.get(rule, rule), "noise": told, **describe_threat(summary["threat"])}
+
+
+def _print_columns(console: Console, summary: Summary) -> None:
     """Which columns were not used, and values that training did not see."""
     if summary["columns_not_used"]:
         print_facts(console, {"columns not used": ", ".join(summary["columns_not_used"])})
@@ -227,14 +194,14 @@ def _describe_proofs(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{counts[name]:,} {_PROOFS_IN_WORDS.get(name, name)}" for name in order)
 
 
-def describe_threat(threat: ThreatSummary) -> dict[str, str]:
+def describe_threat(threat: Summary) -> dict[str, str]:
     """What may change, one fact per kind of it."""
     norm, l0 = threat["norm"], threat["l0"]
     changes = f", and at most {l0} categorical {'change' if l0 == 1 else 'changes'}" if l0 else ""
     unseen = "" if threat["unseen"] or not l0 else ", to values that training saw"
     ball = "limits alone, no ball" if norm is None else f"l{norm:g} balls"
     if norm is None and not (threat["limits"] or threat["domain"] or l0 or threat["missing"]):
-        ball = "NOTHING MAY CHANGE: there is no ball and no limit, so that every decision holds; give --limit"
+        ball = "NOTHING MAY CHANGE: there is no ball and no limit, so that every decision holds; give --limits"
     if norm == 0:
         ball = "any so many numerical columns, to anything (norm 0)"
     facts = {

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from derand.app import Summary
 from derand.app.commands._app import AsJson, add_command, make_console, make_table, print_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
-
-
-class DatasetSummary(TypedDict):
-    """A dataset of the catalog."""
-
-    name: str
-    summary: str
 
 
 @add_command
@@ -65,7 +59,7 @@ def _with_gaps(values: NDArray[Any]) -> pa.Array:
 def _list_catalog(as_json: bool) -> None:
     from derand.datasets import CATALOG
 
-    entries: list[DatasetSummary] = [{"name": name, "summary": entry.summary} for name, entry in CATALOG.items()]
+    entries: list[Summary] = [{"name": name, "summary": entry.summary} for name, entry in CATALOG.items()]
     if as_json:
         print_json(entries)
         return

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from derand.app import Summary
 from derand.app.commands._app import (
     AsJson,
     add_command,
@@ -15,14 +16,12 @@ from derand.app.commands._app import (
     make_console,
     make_table,
     print_facts,
-    print_json,
+    print_result,
     show_progress,
 )
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-    from derand.app.demo import DemoResult, DemoRow
 
 
 _RIGHT = ("row", "probability", "radius")
@@ -38,13 +37,10 @@ def demo(
         from derand.app.demo import run_demo
 
         result = run_demo(output)
-    if as_json:
-        print_json(result)
-    else:
-        _print_result(result)
+    print_result(result, as_json, _print_result)
 
 
-def _print_result(result: DemoResult) -> None:
+def _print_result(result: Summary) -> None:
     from derand._core.text import format_down
 
     console, seconds = make_console(), result["seconds"]
@@ -65,7 +61,7 @@ def _print_result(result: DemoResult) -> None:
     )
 
 
-def _tabulate_rows(title: str, entries: Sequence[DemoRow]) -> Table:
+def _tabulate_rows(title: str, entries: Sequence[Summary]) -> Table:
     from derand._core.text import format_down, format_percent
 
     rows = [

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import typer
-
-from derand.app.commands._app import AsJson, add_command, make_console, print_facts, print_json, show_progress
-
-if TYPE_CHECKING:
-    from derand.app.jobs import ExportingSummary
+from derand.app import Summary
+from derand.app.commands._app import AsJson, add_command, make_console, print_facts, print_result, show_progress
+from derand.app.commands._options import argument, output
 
 _SHOWN_INPUTS = 12
 
 
 @add_command
 def export(
-    model: Annotated[Path, typer.Argument(help="A model that derand saved.", show_default=False)],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to write it (.onnx).", show_default=False)],
+    model: Annotated[Path, argument(help="A model that derand saved.")],
+    output: Annotated[Path, output("Where to write it (.onnx).")],
     as_json: AsJson = False,
 ) -> None:
     """Write the score of a model, without smoothing, as ONNX, for those who serve it elsewhere.
@@ -30,13 +27,10 @@ def export(
         from derand.app.jobs import export_file
 
         summary = export_file(model, output)
-    if as_json:
-        print_json(summary)
-    else:
-        _print_summary(summary)
+    print_result(summary, as_json, _print_summary)
 
 
-def _print_summary(summary: ExportingSummary) -> None:
+def _print_summary(summary: Summary) -> None:
     inputs = summary["inputs"]
     more = f", ... ({len(inputs)} in all)" if len(inputs) > _SHOWN_INPUTS else ""
     facts = {

@@ -2,100 +2,31 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import typer
-
-from derand.app.commands._app import (
-    AsJson,
-    Cost,
-    add_command,
-    make_console,
-    print_facts,
-    print_json,
-    require_choice,
-    show_progress,
-)
-from derand.app.commands._train import SCALINGS, name_decision, read_cost
-
-if TYPE_CHECKING:
-    from derand.app.jobs import ImportingSummary
+from derand.app import Summary
+from derand.app.commands._app import AsJson, add_command, make_console, print_facts, print_result, show_progress
+from derand.app.commands._options import argument, output, take_settings
+from derand.app.commands._train import name_decision
+from derand.app.settings import ImportSettings, find_flag
 
 _SHOWN_CLASSES = 12
 
 
 @add_command
+@take_settings
 def import_(
     model: Annotated[
         Path,
-        typer.Argument(
+        argument(
             help="A model of XGBoost (.json, .ubj), LightGBM (.txt) or CatBoost (.cbm), a skops file (.skops), or a "
-            "pickle (.pkl, .joblib; with --trust-pickle).",
-            show_default=False,
+            "pickle (.pkl, .joblib; with --trust-pickle)."
         ),
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Where to save the model (JSON).", show_default=False)],
-    classes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NO,YES",
-            help="Labels in the order of the classes, where the file has none.",
-            show_default="0,1,...",
-        ),
-    ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="Rows such as those it was trained on, CSV or Parquet: they name columns where the file does not, and "
-            "scores are compared on them.",
-            show_default=False,
-        ),
-    ] = None,
-    target: Annotated[
-        str | None,
-        typer.Option(help="Column of these rows with the labels or numbers: it is no feature.", show_default=False),
-    ] = None,
-    scaling: Annotated[
-        str | None,
-        typer.Option(
-            help="Count noise and radii in deviations (standard), ranges (range) or interquartile ranges (robust) of "
-            "each column of these rows, or none.",
-            show_default="none",
-        ),
-    ] = None,
-    noise: Annotated[
-        str | None,
-        typer.Option(
-            help="Smooth it: kind and scale, such as gaussian:0.25; kinds are {NOISES}. none: the model as deployed.",
-            show_default="none",
-        ),
-    ] = None,
-    rule: Annotated[
-        str | None,
-        typer.Option(
-            help="How it answers: vote (of noisy copies) or mean (of their scores; without noise its own answer).",
-            show_default="mean",
-        ),
-    ] = None,
-    decision_threshold: Annotated[
-        float | None,
-        typer.Option(
-            help="From which probability of the second class on it is the answer; the score's threshold is moved.",
-            show_default="where the model cuts",
-        ),
-    ] = None,
-    cost: Cost = None,
-    trust_pickle: Annotated[
-        bool,
-        typer.Option("--trust-pickle", help="Open a pickle, which runs whatever code it holds: only if you trust it."),
-    ] = False,
-    trust: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TYPE", help="A type that a skops file may hold besides known ones. Repeatable.", show_default=False
-        ),
-    ] = None,
+    output: Annotated[Path, output("Where to save the model (JSON).")],
+    settings: ImportSettings,
     as_json: AsJson = False,
 ) -> None:
     """Read a fitted model of another library, so that it can be certified, audited and reported as it is.
@@ -103,36 +34,14 @@ def import_(
     Raw scores of both are compared on every edge where the library is installed; what cannot be read exactly is
     refused.
     """
-    if scaling is not None:
-        require_choice("--scaling", scaling, SCALINGS)
     with show_progress("importing"):
         from derand.app.jobs import import_file
-        from derand.certificates import RULES
 
-        if rule is not None:
-            require_choice("--rule", rule, list(RULES))
-        summary = import_file(
-            model,
-            output,
-            trust_pickle=trust_pickle,
-            trusted=trust or (),
-            classes=[] if classes is None else [label.strip() for label in classes.split(",")],
-            data=data,
-            target=target,
-            scaling=None if scaling == "none" else scaling,
-            noise=noise,
-            rule=rule,
-            decision_threshold=decision_threshold,
-            cost=None if cost is None else read_cost(cost),
-            spell=lambda parameter: f"--{parameter.replace('_', '-')}",
-        )
-    if as_json:
-        print_json(summary)
-    else:
-        _print_summary(summary)
+        summary = import_file(model, output, settings, spell=partial(find_flag, ImportSettings))
+    print_result(summary, as_json, _print_summary)
 
 
-def _print_summary(summary: ImportingSummary) -> None:
+def _print_summary(summary: Summary) -> None:
     from derand._core.text import format_percent, format_short, format_short_up
 
     classes, joint = summary["classes"], summary["joint_terms"]

@@ -3,69 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from derand.app.commands._app import (
-    AsJson,
-    add_command,
-    make_console,
-    print_facts,
-    print_json,
-    require_choice,
-    show_progress,
-)
-
-if TYPE_CHECKING:
-    from derand.app.jobs import StartSummary
+from derand.app import Summary
+from derand.app.commands._app import AsJson, add_command, make_console, print_facts, print_result, show_progress
+from derand.app.commands._options import argument, take_settings
+from derand.app.settings import InitSettings
 
 
 @add_command
+@take_settings
 def init(
-    data: Annotated[Path, typer.Argument(help="Table to learn from, CSV or Parquet.", show_default=False)],
+    data: Annotated[Path, argument(help="Table to learn from, CSV or Parquet.")],
+    settings: InitSettings,
     target: Annotated[
         str | None, typer.Option(help="Column to be predicted; without it, columns are listed.", show_default=False)
     ] = None,
-    test: Annotated[
-        Path | None,
-        typer.Option(help="Rows to certify, CSV or Parquet.", show_default="a quarter of the table is held out"),
-    ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="Where to write it.")] = Path("derand.toml"),
-    task: Annotated[
-        str | None,
-        typer.Option(help="What the target holds: classes, or a number to be predicted.", show_default="a guess"),
-    ] = None,
-    categorical: Annotated[
-        list[str] | None, typer.Option(help="A column of numbers that are categories; repeat it for more.")
-    ] = None,
-    ignore: Annotated[list[str] | None, typer.Option(help="A column to leave out; repeat it for more.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Look at a table and write a commented derand.toml, which `derand run` runs."""
     with show_progress("looking at the table"):
-        from derand.app.jobs import TASKS, init_file
+        from derand.app.jobs import init_file
 
-        if task is not None:
-            require_choice("--task", task, TASKS)
-        summary = init_file(
-            data,
-            target,
-            output,
-            test=test,
-            task=task,
-            categorical=categorical or (),
-            ignored=ignore or (),
-            force=force,
-        )
-    if as_json:
-        print_json(summary)
-    else:
-        _print_summary(summary)
+        summary = init_file(data, target, output, settings)
+    print_result(summary, as_json, _print_summary)
 
 
-def _print_summary(summary: StartSummary) -> None:
+def _print_summary(summary: Summary) -> None:
     classes = summary["classes"]
     found = "a number" if classes is None else ", ".join(f"{name} ({count:,})" for name, count in classes.items())
     facts = {

@@ -4,73 +4,54 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import typer
 
+from derand.app import Summary
 from derand.app.commands._app import InterruptedWorkError, complain, make_console, print_facts
-
-if TYPE_CHECKING:
-    from derand.app.jobs import CertifySettings, FilesSummary
+from derand.app.settings import CLASSES, CertifySettings, ManyFiles, list_given, list_of_other_task
 
 
-_OF_ONE_FILE = ("witness", "radii", "target", "n_jobs")
+def ask_for_many(many: ManyFiles, data: Path) -> bool:
+    """Whether what is to be certified is a folder or a pattern, or one of the options is given."""
+    return bool(list_given(many)) or data.is_dir() or (glob.has_magic(str(data)) and not data.exists())
 
 
-class ManyFiles(NamedTuple):
-    """The options that are for many files."""
+def certify_many(
+    model: Path, data: Path, output: Path, asked: CertifySettings, many: ManyFiles, advance: Callable[[int], None]
+) -> Summary:
+    """Certify the files into a folder; what is for one file, or for another kind of model, is refused."""
+    from derand._core.threads import count_threads
+    from derand.app.jobs import certify_files
+    from derand.storage import read_kind
 
-    scheduler: str | None
-    workers: int | None
-    resume: bool
-
-    def are_asked_for(self, data: Path) -> bool:
-        """Whether what is to be certified is a folder or a pattern, or one of the options is given."""
-        given = self.scheduler is not None or self.workers is not None or self.resume
-        return given or data.is_dir() or (glob.has_magic(str(data)) and not data.exists())
-
-    def certify(
-        self,
-        model: Path,
-        data: Path,
-        output: Path,
-        asked: CertifySettings,
-        advance: Callable[[int], None],
-    ) -> FilesSummary:
-        """Certify the files into a folder; what is for one file, or for another kind of model, is refused."""
-        from derand._core.threads import count_threads
-        from derand.app.jobs import certify_files
-        from derand.app.settings import list_of_other_task
-        from derand.storage import read_kind
-
-        for name in ("witness", "radii", "target"):
-            if getattr(asked, name) is not None:
-                raise ValueError(f"--{name} is for one file, and these are many: leave it out.")
-        if read_kind(model) != "regressor":
-            for name in list_of_other_task(asked, "classes"):
-                raise ValueError(f"--{name} is for models of numbers, and {model} tells classes apart.")
-        given = {one.name: getattr(asked, one.name) for one in fields(asked) if one.name not in _OF_ONE_FILE}
-        workers = self.workers if self.scheduler is not None else self.workers or count_threads()
-        try:
-            where: dict[str, Any] = {"scheduler": self.scheduler, "workers": workers, "resume": self.resume}
-            return certify_files(model, str(data), output, **where, advance=advance, **given)
-        except KeyboardInterrupt:
-            raise InterruptedWorkError(
-                f"interrupted; files that are done are in {output}: go on with the others by --resume."
-            ) from None
-
-    def require_done(self, summary: Mapping[str, Any]) -> None:
-        """End with an error where a file failed; its name and what was wrong are told."""
-        failed = summary["failed"]
-        if failed:
-            first = next(iter(failed))
-            which = f"{len(failed)} files failed; " if len(failed) > 1 else ""
-            raise typer.Exit(complain(f"{failed[first]} ({which}all others are done)"))
+    for name in ("witness", "radii", "target"):
+        if getattr(asked, name) is not None:
+            raise ValueError(f"--{name} is for one file, and these are many: leave it out.")
+    if read_kind(model) != "regressor":
+        for name in list_of_other_task(asked, CLASSES):
+            raise ValueError(f"--{name} is for models of numbers, and {model} tells classes apart.")
+    workers = many.workers if many.scheduler is not None else many.workers or count_threads()
+    where: dict[str, Any] = {"scheduler": many.scheduler, "workers": workers, "resume": many.resume}
+    try:
+        return certify_files(model, str(data), output, asked, **where, advance=advance)
+    except KeyboardInterrupt:
+        raise InterruptedWorkError(
+            f"interrupted; files that are done are in {output}: go on with the others by --resume."
+        ) from None
 
 
-def print_many(summary: FilesSummary) -> None:
+def require_done(summary: Mapping[str, Any]) -> None:
+    """End with an error where a file failed; its name and what was wrong are told."""
+    failed = summary["failed"]
+    if failed:
+        which = f"{len(failed)} files failed; " if len(failed) > 1 else ""
+        raise typer.Exit(complain(f"{next(iter(failed.values()))} ({which}all others are done)"))
+
+
+def print_many(summary: Summary) -> None:
     """The results of many files in short."""
     before, certified = summary["done_before"], summary["certified_rows"]
     old = f", besides {summary['rows_done_before']:,} that were done before" if before else ""

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import functools
 import inspect
-import math
 from collections.abc import Callable
 from dataclasses import Field, is_dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from derand.app.settings import Option, list_options
+from derand.app.values import KINDS, require_choice
 
-_TYPES: dict[str, Any] = {
-    "texts": list[str] | None,
-    "number": float | None,
-    "truth": bool,
-    "whole": int | None,
-    "count": int | None,
-    "file": Path | None,
-    "name": Path | None,
-}
-"""How kinds of options are read; all others are text."""
+argument = functools.partial(typer.Argument, show_default=False)
+"""What a command needs, without a flag."""
+
+
+def output(help: str) -> Any:
+    """The option --output."""
+    return typer.Option("--output", "-o", help=help, show_default=False)
 
 
 def take_settings(command: Callable[..., None]) -> Callable[..., None]:
@@ -49,13 +45,15 @@ def take_settings(command: Callable[..., None]) -> Callable[..., None]:
 
 def _make_parameter(one: Field[Any], option: Option) -> inspect.Parameter:
     """An option of a command; what is not given is None, or what the field's own default is where help shows that."""
-    kind, default = _TYPES.get(option.kind, str | None), one.default or None
+    kind, default = KINDS[option.kind].type, None if option.shown else one.default or None
     if option.kind == "truth":
-        kind, default = bool, False
-    elif isinstance(default, str | int | float):
-        kind = type(default)
+        default = False
+    elif default is None:
+        kind |= None
+    flags = ["--output", "-o"] if option.flag == "--output" else [str(option.flag)]
+    help = option.help if option.unit is None else f"{option.help} In {option.unit}."
     shown: Any = option.shown if option.shown is not None else default is not None
-    made = typer.Option(option.flag, metavar=option.metavar, help=option.help, show_default=shown, min=option.least)
+    made = typer.Option(*flags, metavar=option.metavar, help=help, show_default=shown, min=option.least)
     return inspect.Parameter(
         one.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, made]
     )
@@ -65,21 +63,11 @@ def _make_settings(settings: type, given: dict[str, Any]) -> Any:
     """The settings that are given; their options leave `given`."""
     found: dict[str, Any] = {}
     for one, option in list_options(settings):
-        if option.flag is None:
+        value = None if option.flag is None else given.pop(one.name)
+        if option.flag is None or value is None or value == [] or value is False:
             continue
-        value = given.pop(one.name)
-        if option.kind == "numbers" and value is not None:
-            value = _parse_numbers(value, option.flag)
-        if value is not None and value != []:
-            found[one.name] = value
+        if option.choices:
+            require_choice(option.flag, value, option.choices() if callable(option.choices) else option.choices)
+        value = KINDS[option.kind].parse(value, option.flag, option)
+        found[one.name] = not one.default if option.kind == "truth" else value
     return settings(**found)
-
-
-def _parse_numbers(text: str, flag: str) -> list[float]:
-    try:
-        numbers = [float(part) for part in text.split(",")]
-    except ValueError:
-        numbers = [math.nan]
-    if not all(math.isfinite(number) and number >= 0 for number in numbers):
-        raise ValueError(f"{flag} must be numbers, 0 or larger, separated by commas, got {text!r}.")
-    return numbers

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from derand.app import Summary
 from derand.app.commands._answers import print_warnings
-from derand.app.commands._app import AsJson, add_command, make_console, print_facts, print_json, show_steps
-
-if TYPE_CHECKING:
-    from derand.app.jobs import CheckSummary, RunSummary
+from derand.app.commands._app import AsJson, add_command, make_console, print_facts, print_result, show_steps
 
 
 @add_command
@@ -28,24 +27,16 @@ def run(
 
     The same file is the record of how a report was made: the report names it with its checksum.
     """
-    found: CheckSummary | None = None
-    done: RunSummary | None = None
     with show_steps("reading the configuration", unit="steps") as step:
         from derand.app.jobs import check_run, run_file
 
-        if check:
-            found = check_run(configuration, force=force)
-        else:
-            done = run_file(configuration, force=force, told=step)
-    if as_json:
-        print_json(found or done)
-    elif found is not None:
-        _print_check(found)
-    elif done is not None:
-        _print_run(done, configuration.parent)
+        result: Any = (
+            check_run(configuration, force=force) if check else run_file(configuration, force=force, told=step)
+        )
+    print_result(result, as_json, _print_check if check else partial(_print_run, home=configuration.parent))
 
 
-def _print_check(found: CheckSummary) -> None:
+def _print_check(found: Summary) -> None:
     target = "" if found["has_target"] else "; these rows have no target: errors are not measured"
     facts = {
         "configuration": f"{found['configuration']}, all is well",
@@ -66,7 +57,7 @@ def _tell_changed(inputs: list[str]) -> dict[str, str]:
     return {"changed since the last run": ", ".join(inputs)} if inputs else {}
 
 
-def _print_run(done: RunSummary, home: Path) -> None:
+def _print_run(done: Summary, home: Path) -> None:
     """Print what was done; paths of the record count from `home`."""
     console, folder = make_console(), home / done["folder"]
     steps: dict[str, Any] = {**done["steps"]}

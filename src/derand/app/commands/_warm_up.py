@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from derand.app.commands._app import AsJson, add_command, make_console, make_table, print_facts, print_json, show_steps
-
-if TYPE_CHECKING:
-    from derand.app.warm_up import WarmUp
+from derand.app import Summary
+from derand.app.commands._app import (
+    AsJson,
+    add_command,
+    make_console,
+    make_table,
+    print_facts,
+    print_result,
+    show_steps,
+)
 
 _COLUMNS = ("what", "functions", "CPU seconds")
 
@@ -19,13 +23,10 @@ def warm_up(as_json: AsJson = False) -> None:
         from derand.app.warm_up import run_warm_up
 
         result = run_warm_up(tell)
-    if as_json:
-        print_json(result)
-    else:
-        _print_result(result)
+    print_result(result, as_json, _print_result)
 
 
-def _print_result(result: WarmUp) -> None:
+def _print_result(result: Summary) -> None:
     console = make_console()
     rows = [(step["name"], str(step["compiled"]), f"{step['seconds']:.1f}") for step in result["steps"]]
     console.print(make_table("Compiled", _COLUMNS, rows, right=_COLUMNS[1:]))

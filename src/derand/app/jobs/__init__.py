@@ -10,83 +10,40 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from derand._core.later import import_later
-from derand.app.settings import CertifySettings
+from derand.app.settings import AuditSettings as AuditSettings
+from derand.app.settings import CertifySettings as CertifySettings
+from derand.app.settings import ImportSettings as ImportSettings
+from derand.app.settings import InitSettings as InitSettings
+from derand.app.settings import ReportFileSettings as ReportFileSettings
+from derand.app.settings import TrainSettings as TrainSettings
+from derand.app.settings import TuneSettings as TuneSettings
 
 if TYPE_CHECKING:
-    from derand.app.jobs._auditing import AuditingSummary, audit_file
-    from derand.app.jobs._certifying import CertifyingSummary, certify_file
-    from derand.app.jobs._certifying_files import FilesSummary, certify_files
-    from derand.app.jobs._classifiers import choose_model
-    from derand.app.jobs._exporting import ExportingSummary, export_file
-    from derand.app.jobs._importing import ImportingSummary, import_file
-    from derand.app.jobs._reporting import ReportSummary, report_file, report_numbers_file
-    from derand.app.jobs._request import ThreatSummary
-    from derand.app.jobs._running import CheckSummary, RunSummary, check_run, run_file
-    from derand.app.jobs._starting import StartSummary, init_file
-    from derand.app.jobs._tasks import TASKS, list_trainers
-    from derand.app.jobs._training import ColumnSummary, TrainingSummary, train_file
-    from derand.app.jobs._tuning import FileTuningSummary, tune_file
-
-__all__ = [
-    "TASKS",
-    "AuditingSummary",
-    "CertifySettings",
-    "CertifyingSummary",
-    "CheckSummary",
-    "ColumnSummary",
-    "ExportingSummary",
-    "FileTuningSummary",
-    "FilesSummary",
-    "ImportingSummary",
-    "ReportSummary",
-    "RunSummary",
-    "StartSummary",
-    "ThreatSummary",
-    "TrainingSummary",
-    "audit_file",
-    "certify_file",
-    "certify_files",
-    "check_run",
-    "choose_model",
-    "export_file",
-    "import_file",
-    "init_file",
-    "list_trainers",
-    "report_file",
-    "report_numbers_file",
-    "run_file",
-    "train_file",
-    "tune_file",
-]
+    from derand.app.jobs._auditing import audit_file as audit_file
+    from derand.app.jobs._certifying import certify_file as certify_file
+    from derand.app.jobs._certifying_files import certify_files as certify_files
+    from derand.app.jobs._classifiers import choose_model as choose_model
+    from derand.app.jobs._exporting import export_file as export_file
+    from derand.app.jobs._importing import import_file as import_file
+    from derand.app.jobs._reporting import report_file as report_file
+    from derand.app.jobs._training import train_file as train_file
+    from derand.app.jobs._tuning import tune_file as tune_file
+    from derand.app.run._running import check_run as check_run
+    from derand.app.run._running import run_file as run_file
+    from derand.app.run._starting import init_file as init_file
 
 _HOMES = {
-    "AuditingSummary": "_auditing",
-    "CertifyingSummary": "_certifying",
-    "CheckSummary": "_running",
-    "ColumnSummary": "_training",
-    "ExportingSummary": "_exporting",
-    "FilesSummary": "_certifying_files",
-    "FileTuningSummary": "_tuning",
-    "ImportingSummary": "_importing",
-    "ReportSummary": "_reporting",
-    "RunSummary": "_running",
-    "StartSummary": "_starting",
-    "TASKS": "_tasks",
-    "ThreatSummary": "_request",
-    "TrainingSummary": "_training",
-    "audit_file": "_auditing",
-    "certify_file": "_certifying",
-    "certify_files": "_certifying_files",
-    "check_run": "_running",
-    "choose_model": "_classifiers",
-    "export_file": "_exporting",
-    "import_file": "_importing",
-    "init_file": "_starting",
-    "list_trainers": "_tasks",
-    "report_file": "_reporting",
-    "report_numbers_file": "_reporting",
-    "run_file": "_running",
-    "train_file": "_training",
-    "tune_file": "_tuning",
+    "audit_file": "jobs._auditing",
+    "certify_file": "jobs._certifying",
+    "certify_files": "jobs._certifying_files",
+    "check_run": "run._running",
+    "choose_model": "jobs._classifiers",
+    "export_file": "jobs._exporting",
+    "import_file": "jobs._importing",
+    "init_file": "run._starting",
+    "report_file": "jobs._reporting",
+    "run_file": "run._running",
+    "train_file": "jobs._training",
+    "tune_file": "jobs._tuning",
 }
-__getattr__ = import_later(__name__, _HOMES)
+__getattr__ = import_later("derand.app", _HOMES)

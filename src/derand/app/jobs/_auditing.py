@@ -11,16 +11,18 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import TypedDict
+from typing import Any
 
 import numpy as np
 
 from derand._core.arrays import FloatArray, IntArray
 from derand._core.files import PathLike, require_writable
+from derand.app import Summary
 from derand.app.jobs._audit_claims import list_columns, list_unread, read_claims
 from derand.app.jobs._classifiers import load_estimator
 from derand.app.jobs._copying import NUMBER_COLUMNS, RESULT_COLUMNS, find_copies
-from derand.app.jobs._request import ThreatSummary, summarize_threat
+from derand.app.jobs._request import summarize_threat
+from derand.app.settings import AuditSettings, fill_settings
 from derand.auditing import Audit, audit_rows, choose_rows
 from derand.certificates import Certificates, Intervals, ToleranceRadii
 from derand.estimators import CertifiedClassifier, CertifiedRegressor, encode_rows
@@ -31,78 +33,15 @@ from derand.threat import Threat
 _SHOWN = 20
 
 
-class MachineSummary(TypedDict):
-    """A test of this machine's arithmetic."""
-
-    name: str
-    passed: bool
-    detail: str
-
-
-class NotProven(TypedDict):
-    """A row of which some claim was not proven."""
-
-    row: int
-    claim: str
-    """Which: label, failure, radius (without a norm: that the label holds) or proof; of numbers value, low, high or
-    radius."""
-    label: str
-    """The label or number, as claimed."""
-    claimed: float
-    """The radius, or that of the interval."""
-    proven: float
-    """A radius that was proven instead; the claimed one where that is not what failed."""
-
-
-class AuditingSummary(TypedDict):
-    """What `audit_file` looked at and found."""
-
-    passed: bool
-    """Whether all that was checked was proven, the files are those of the record and the machine passed its tests."""
-    checked: list[str]
-    """The columns of the certified file that were proven."""
-    not_checked: dict[str, str]
-    """Its columns, or what they say beside what is proven, that were not looked at, each with a reason."""
-    rows: int
-    audited: int
-    proven: int
-    labels_alone: int
-    """Rows that claim no more than their label or number: not certified, or within limits "flips" or "undecided"."""
-    not_proven: list[NotProven]
-    """The first of them; rows count from 1."""
-    changed: list[str]
-    """Files that are not those that the record is about."""
-    machine: list[MachineSummary]
-    version: str
-    """Of the package that made the certificates."""
-    rule: str
-    noise: str
-    norm: float | None
-    radius: float | None
-    """Of intervals; None for others, and within limits alone."""
-    tolerance: float | None
-    """Of radii of numbers."""
-    threat: ThreatSummary
-    own_units: bool
-    """Whether radii count in the model's own units."""
-    seed: int
-    seconds_per_row: float
-    slowest_row: float
-    output: str | None
-    seconds: float
-
-
 def audit_file(
     model: PathLike,
     data: PathLike,
     certified: PathLike,
+    settings: AuditSettings | None = None,
     *,
-    target: str | None = None,
-    rows: int | None = 200,
-    random_state: int = 0,
-    output: PathLike | None = None,
     advance: Callable[[int], None] = lambda rows: None,
-) -> AuditingSummary:
+    **options: Any,
+) -> Summary:
     """Prove again what a file of certificates claims, from the model and the data alone.
 
     Parameters
@@ -111,23 +50,34 @@ def audit_file(
         What was certified.
     certified : path-like
         What `certify_file` wrote, with its record beside it.
-    target : str or None
-        A column of the data that is no feature, as for certifying: columns of a model that was trained without names
-        are told by their position.
-    rows : int or None
-        How many rows to look at, at random where there are more; None is all.
-    random_state : int
-        Which ones.
-    output : path-like or None
-        Where to write row, claimed, proven, verdict and claim of each row, .csv or .parquet.
+    settings : AuditSettings or None
+        What is asked for.
     advance : callable
         Called after each row.
+    **options
+        Fields of AuditSettings, which replace those of `settings`.
 
     Returns
     -------
-    AuditingSummary
+    dict
+        `passed`: whether all that was checked was proven, the files are those of the record and the machine
+        passed its tests.
+        `checked`: the columns of the certified file that were proven.
+        `not_checked`: its columns, or what they say beside what is proven, that were not looked at, each with
+        a reason.
+        `labels_alone`: rows that claim no more than their label or number: not certified, or within limits
+        "flips" or "undecided".
+        `not_proven`: the first rows of which a claim was not proven, counted from 1: which claim (label, failure,
+        radius or proof; of numbers value, low, high or radius), the label or number as claimed, the radius that is
+        claimed, and one that was proven instead (the claimed one where that is not what failed).
+        `changed`: files that are not those that the record is about.
+        `version`: of the package that made the certificates.
+        `radius`: of intervals; None for others, and within limits alone.
+        `tolerance`: of radii of numbers.
+        `own_units`: whether radii count in the model's own units.
     """
-    start = time.perf_counter()
+    start, asked = time.perf_counter(), fill_settings(AuditSettings, settings, options)
+    output, seed = asked.output, asked.seed or 0
     if output is not None:
         require_writable(output, model, data, certified)
     if not Path(certified).exists():
@@ -139,8 +89,8 @@ def audit_file(
     taken = RESULT_COLUMNS if classes is not None else NUMBER_COLUMNS
     written = inspect_file(certified).names
     copied = find_copies(written, inspect_file(data).names, taken)
-    source = match_file(data, estimator.encoding_, target=target, classes=classes, copied=copied)
-    chosen = choose_rows(record.n_rows, rows, random_state)
+    source = match_file(data, estimator.encoding_, target=asked.target, classes=classes, copied=copied)
+    chosen = choose_rows(record.n_rows, asked.rows or None, seed)
     table = _read_rows(source, estimator, chosen, record.n_rows)
     claims = read_claims(certified, estimator, record, chosen)
     found = audit_rows(estimator.ensemble_, table, claims, advance)
@@ -170,7 +120,7 @@ def audit_file(
         "tolerance": None if record.numbers is None else record.numbers.tolerance,
         "threat": _summarize_record(record.threat, source),
         "own_units": record.threat.units == estimator.units,
-        "seed": random_state,
+        "seed": seed,
         "seconds_per_row": float(found.seconds.mean()),
         "slowest_row": float(found.seconds.max()),
         "output": None if output is None else os.fspath(output),
@@ -201,7 +151,7 @@ def _read_rows(
     return np.concatenate(parts)
 
 
-def _summarize_record(threat: Threat, source: MatchedFile) -> ThreatSummary:
+def _summarize_record(threat: Threat, source: MatchedFile) -> Summary:
     """What may change by a record, with columns by name and categories by value."""
     values = {
         column: tuple(dict(enumerate(source.encoding.categories.get(int(column), ()))).get(code) for code in codes)
@@ -231,7 +181,7 @@ def _describe_row(
     at: int,
     row: int,
     estimator: CertifiedClassifier | CertifiedRegressor,
-) -> NotProven:
+) -> Summary:
     if isinstance(claims, Certificates):
         assert not isinstance(estimator, CertifiedRegressor)  # see `read_claims`
         label = str(estimator.classes_[claims.label[at]])

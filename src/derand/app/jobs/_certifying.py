@@ -10,21 +10,22 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, NamedTuple, NotRequired, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.files import PathLike
 from derand._core.threads import count_threads
+from derand.app import Summary
 from derand.app.jobs._classifiers import load_estimator, refuse_other_task
 from derand.app.jobs._copying import NUMBER_COLUMNS, RESULT_COLUMNS, Copies
 from derand.app.jobs._pipeline import run_pipeline
 from derand.app.jobs._recording import require_places, write_record
-from derand.app.jobs._request import Request, ThreatSummary, ValueRequest, note_other_answers
-from derand.app.jobs._tally import IntervalTally, Tally, TallySummary
+from derand.app.jobs._request import Request, ValueRequest, note_other_answers
+from derand.app.jobs._tally import IntervalTally, Tally
 from derand.app.jobs._tasks import Spell, quote_parameter
-from derand.app.settings import CertifySettings
+from derand.app.settings import CertifySettings, fill_settings
 from derand.certificates import Certificates, Intervals, ToleranceRadii, find_labels
 from derand.estimators import CertifiedRegressor, grade_rows
 from derand.noise import as_noise_or_none
@@ -46,34 +47,6 @@ class _Parts(NamedTuple):
     n_rows: int
 
 
-class CertifyingSummary(TallySummary):
-    """What `certify_file` read and what it did not, what was asked for, and the results in short."""
-
-    output: str
-    record: str | None
-    """What the certificates are about, for `audit_file`; None of streams."""
-    columns_not_used: list[str]
-    columns_copied: list[str]
-    unseen_categories: dict[str, int]
-    empty_columns: list[str]
-    """Categorical ones without any value, which count like values that training did not see."""
-    rule: str
-    proof: str
-    """Which proofs were allowed."""
-    noise: str
-    norm: float | None
-    threat: ThreatSummary
-    seconds: float
-    witness: NotRequired[str | None]
-    """Of classes."""
-    l0: NotRequired[int]
-    """Of classes."""
-    radius: NotRequired[float | None]
-    """Of intervals; None within limits alone, and where a tolerance was given."""
-    tolerance: NotRequired[float | None]
-    """Of numbers."""
-
-
 def certify_file(
     model: PathLike,
     data: PathLike,
@@ -82,7 +55,8 @@ def certify_file(
     *,
     spell: Spell = quote_parameter,
     advance: Callable[[int], None] = lambda rows: None,
-) -> CertifyingSummary:
+    **options: Any,
+) -> Summary:
     """Certify every row of a CSV or Parquet file, batch by batch, and write what is certified of each.
 
     Of a classifier that is row, label, failure, radius and proof; where limits alone say what may change (`norm=None`
@@ -104,13 +78,38 @@ def certify_file(
         How a setting is named in errors.
     advance : callable
         Called with the number of rows of each batch that is written.
+    **options
+        Fields of CertifySettings, which replace those of `settings`.
 
     Returns
     -------
-    CertifyingSummary
-        A dict: what was read, what was not, and the results in short.
+    dict
+        What was read, what was not, and the results in short.
+        `notes`: such as that accuracy is below that of a constant answer, or that answers are not those of
+        `predict`.
+        `warnings`: of classes: what a reader must know first: that the model is worth no more than a constant
+        answer.
+        `certified_rows`: of classes, and with a tolerance: rows with a radius above 0.
+        `proofs`: of classes: how many rows are certified by which proof; "none" where nothing is.
+        `verdicts`: where limits alone say what may change: how many rows hold, flip, or are undecided.
+        `certified_radii`: in a ball: how many rows no change can flip, average and median of the others;
+        wrong rows count 0.
+        `proven_accuracy`: where limits alone say what may change: right, and proven to hold within them.
+        `answers`: how good the answers are, whatever is certified of them, beside a constant answer.
+        `mean_width`: of intervals.
+        `rmse`: of numbers, with a target: root of the mean square of what is missed.
+        `targets_inside`: with a target: how many of its numbers lie in their interval, or within the
+        tolerance of the answer.
+        `record`: what the certificates are about, for `audit_file`; None of streams.
+        `empty_columns`: categorical ones without any value, which count like values that training did not
+        see.
+        `proof`: which proofs were allowed.
+        `witness`: of classes.
+        `l0`: of classes.
+        `radius`: of intervals; None within limits alone, and where a tolerance was given.
+        `tolerance`: of numbers.
     """
-    start, asked = time.perf_counter(), settings or CertifySettings()
+    start, asked = time.perf_counter(), fill_settings(CertifySettings, settings, options)
     as_noise_or_none(asked.noise)  # refused before any file is looked at
     threat_files = [asked.threat] if isinstance(asked.threat, str | os.PathLike) else []
     _require_places(output, asked.witness, [model, data, *threat_files])
@@ -148,9 +147,9 @@ def certify_file(
         threat=request.resolved,
         numbers=request.numbers,
     )
-    found: TallySummary = tally.summarize()
+    found: Summary = tally.summarize()
     found["notes"] += note_other_answers(estimator, request.rule, request.noise)
-    summary: dict[str, Any] = {
+    return {
         "output": os.fspath(output),
         "record": None if record is None else os.fspath(record),
         "columns_not_used": source.not_used,
@@ -166,7 +165,6 @@ def certify_file(
         **found,
         "seconds": time.perf_counter() - start,
     }
-    return cast(CertifyingSummary, summary)
 
 
 class _Labels:

@@ -12,14 +12,16 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 from derand import __version__
 from derand._core.files import PathLike, replace_when_done
 from derand._core.processes import LostProcessError, WorkerPool
+from derand.app import Summary
 from derand.app.jobs._certifying import certify_file
-from derand.app.settings import CertifySettings
+from derand.app.settings import CertifySettings, fill_settings
 from derand.distributed import connect, list_files
 from derand.storage import find_record, load_record, mark_file, read_json
 
@@ -27,34 +29,19 @@ JOB_FILE = "derand-job.json"
 """What was asked for, in the folder of results."""
 
 
-class FilesSummary(TypedDict):
-    """What `certify_files` did."""
-
-    output: str
-    files: int
-    done_before: int
-    """Of these, how many had been certified by an earlier run."""
-    failed: dict[str, str]
-    """Why a file could not be certified, by its name."""
-    rows: int
-    """Of the files that this run has certified."""
-    rows_done_before: int
-    certified_rows: int
-    seconds: float
-
-
 def certify_files(
     model: PathLike,
     data: PathLike | Sequence[PathLike],
     output: PathLike,
+    settings: CertifySettings | None = None,
     *,
     scheduler: str | None = None,
     workers: int | None = None,
     memory: str | None = None,
     resume: bool = False,
     advance: Callable[[int], None] = lambda rows: None,
-    **asked: Any,
-) -> FilesSummary:
+    **options: Any,
+) -> Summary:
     """Certify files, each into a file of the same name in a folder.
 
     Parameters
@@ -66,6 +53,8 @@ def certify_files(
     output : path-like
         A folder; made where it is missing, otherwise empty, or with `resume` what an earlier run of the same request
         left.
+    settings : CertifySettings or None
+        What is asked for; None is the model's own.
     scheduler : str or None
         Address of a Dask scheduler.
     workers : int or None
@@ -77,21 +66,24 @@ def certify_files(
         Leave out files whose certificates are there: same bytes of input, model and output, same request.
     advance : callable
         Called with the number of rows of each file that is done.
-    **asked
-        As for `derand.app.jobs.CertifySettings`.
+    **options
+        Fields of `derand.app.jobs.CertifySettings`, which replace those of `settings`.
 
     Returns
     -------
-    FilesSummary
-        A dict. Files that failed are named in it; all others are done.
+    dict
+        Files that failed are named in it; all others are done.
+        `done_before`: of these, how many had been certified by an earlier run.
+        `failed`: why a file could not be certified, by its name.
+        `rows`: of the files that this run has certified.
     """
-    start = time.perf_counter()
+    start, asked = time.perf_counter(), fill_settings(CertifySettings, settings, options)
     targets = _name_targets(list_files(data), Path(output))
     job = _describe(model, asked)
     _require_folder(Path(output), job, resume=resume)
     done = {source: _count_done(source, target, model) for source, target in targets.items()} if resume else {}
     left = {source: target for source, target in targets.items() if done.get(source) is None}
-    summary: FilesSummary = {
+    summary: Summary = {
         "output": os.fspath(output),
         "files": len(targets),
         "done_before": len(targets) - len(left),
@@ -114,15 +106,14 @@ _Found = tuple[str, Any, BaseException | None]
 def _start(
     model: PathLike,
     left: Mapping[str, Path],
-    asked: Mapping[str, Any],
+    asked: CertifySettings,
     output: Path,
     job: Mapping[str, Any],
     where: tuple[str | None, int | None, str | None],
 ) -> Iterator[_Found]:
     """Certify files where it was asked for; the folder of results is made once that is ready to begin."""
-    options = {**asked, "n_jobs": 1}
     tasks = {
-        source: (*(os.path.abspath(path) for path in (model, source, target)), options)
+        source: (*(os.path.abspath(path) for path in (model, source, target)), replace(asked, n_jobs=1))
         for source, target in left.items()
     }
     scheduler, workers, memory = where
@@ -142,7 +133,7 @@ def _start(
             future.release()
 
 
-def _run(results: Iterator[_Found], summary: FilesSummary, advance: Callable[[int], None]) -> None:
+def _run(results: Iterator[_Found], summary: Summary, advance: Callable[[int], None]) -> None:
     """Count what is done; what fails is noted, and the others go on."""
     with closing(results):  # type: ignore[type-var]
         for source, found, error in results:
@@ -158,8 +149,8 @@ def _run(results: Iterator[_Found], summary: FilesSummary, advance: Callable[[in
                 advance(found["rows"])
 
 
-def _certify_one(model: str, source: str, target: str, options: dict[str, Any]) -> dict[str, int]:
-    found: Any = certify_file(model, source, target, CertifySettings(**options))
+def _certify_one(model: str, source: str, target: str, asked: CertifySettings) -> dict[str, int]:
+    found: Any = certify_file(model, source, target, asked)
     return {"rows": found["rows"], "certified_rows": found["certified_rows"] if "proofs" in found else 0}
 
 
@@ -178,9 +169,10 @@ def _name_targets(files: Sequence[str], folder: Path) -> dict[str, Path]:
     return targets
 
 
-def _describe(model: PathLike, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _describe(model: PathLike, asked: CertifySettings) -> dict[str, Any]:
     """A request in short: what must be the same for results to be the same."""
-    options = {name: value for name, value in sorted(asked.items()) if value not in (None, [], {}, ())}
+    plain, given = CertifySettings(), {one.name: getattr(asked, one.name) for one in fields(asked)}
+    options = {name: value for name, value in given.items() if value not in (getattr(plain, name), [], ())}
     text = json.dumps(options, sort_keys=True, default=_write_option)
     return {
         "derand": __version__,

@@ -11,13 +11,10 @@ from typing import Any
 
 from derand._core.files import PathLike
 from derand.app.jobs._tasks import Spell, list_trainers, quote_parameter, require_parameters
-from derand.app.settings import CLASSES, NUMBER, list_of_other_task
+from derand.app.settings import CLASSES, NUMBER, OWN, list_of_other_task
 from derand.estimators import TRAINERS, CertifiedClassifier, CertifiedRegressor
 from derand.model import is_model
 from derand.storage import load
-
-OWN = "auto"
-"""The scaling that a trainer has by itself: "standard" for those that count in raw numbers unless told otherwise."""
 
 
 def choose_model() -> str:
@@ -41,13 +38,12 @@ def make_estimator(
     task: str = CLASSES,
     spell: Spell = quote_parameter,
 ) -> Any:
-    """An estimator that is not fitted yet, with what was asked for; what is None is left to the trainer."""
-    given = {parameter: value for parameter, value in options.items() if value is not None}
+    """An estimator that is not fitted yet, with what was asked for."""
     trainer = find_trainer(name, task)
-    require_parameters(name, {spell(parameter): parameter for parameter in given}, task)
-    estimator = trainer(**given)
+    require_parameters(name, {spell(parameter): parameter for parameter in options}, task)
+    estimator = trainer(**options)
     if scaling != OWN:
-        estimator.set_params(scaling=scaling)
+        estimator.set_params(scaling=None if scaling == "none" else scaling)
     elif estimator.scaling is None:
         estimator.set_params(scaling="standard")
     return estimator
@@ -73,19 +69,3 @@ def refuse_other_task(
     for name in list_of_other_task(settings, task):
         whom, what = ("classes", "predicts a number") if task == NUMBER else ("numbers", "tells classes apart")
         raise ValueError(f"{spell(name)} is for models of {whom}, and {path} {what}: leave it out.")
-
-
-def load_classifier(path: PathLike, numbers: str) -> CertifiedClassifier:
-    """A saved classifier; a regressor is refused with what to do about its numbers."""
-    model = load_estimator(path)
-    if isinstance(model, CertifiedRegressor):
-        raise ValueError(f"{path} holds a regressor, {type(model).__name__}, whose answers are numbers: {numbers}.")
-    return model
-
-
-def load_regressor(path: PathLike) -> CertifiedRegressor:
-    """A saved regressor."""
-    model = load_estimator(path)
-    if not isinstance(model, CertifiedRegressor):
-        raise ValueError(f"{path} holds a classifier, {type(model).__name__}: use `certify_file`, or its `certify`.")
-    return model

@@ -5,33 +5,15 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 from derand._core.files import PathLike, require_writable
+from derand.app import Summary
 from derand.convert.onnx import export_onnx
 from derand.storage import load
 
 
-class ExportingSummary(TypedDict):
-    """What `export_file` wrote."""
-
-    model: str
-    """What was exported."""
-    kind: str
-    """Name of its class."""
-    terms: int
-    inputs: list[str]
-    outputs: list[str]
-    noise: str
-    """Of the model: what is written knows none."""
-    output: str
-    bytes: int
-    checked_rows: int
-    """On how many rows onnxruntime gave the same scores and labels; 0 where it is not installed."""
-    seconds: float
-
-
-def export_file(model: PathLike, output: PathLike) -> ExportingSummary:
+def export_file(model: PathLike, output: PathLike) -> Summary:
     """Write the base score of a saved model, without smoothing, as ONNX.
 
     Parameters
@@ -43,7 +25,12 @@ def export_file(model: PathLike, output: PathLike) -> ExportingSummary:
 
     Returns
     -------
-    ExportingSummary
+    dict
+        `model`: what was exported.
+        `kind`: name of its class.
+        `noise`: of the model: what is written knows none.
+        `checked_rows`: on how many rows onnxruntime gave the same scores and labels; 0 where it is not
+        installed.
     """
     start = time.perf_counter()
     if Path(output).suffix.lower() != ".onnx":

@@ -9,16 +9,18 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from derand._core.files import PathLike, require_writable
+from derand.app import Summary
 from derand.app.jobs._tasks import Spell, quote_parameter
 from derand.app.jobs._training_table import as_doubles
+from derand.app.settings import ImportSettings, fill_settings
 from derand.convert import (
     PICKLES,
     SKOPS,
@@ -32,7 +34,6 @@ from derand.convert import (
     read_model,
 )
 from derand.estimators import MOST_CLASSES, ImportedClassifier, ImportedRegressor, encode_rows, from_reading
-from derand.noise import Noise
 from derand.storage import read_kind, save
 from derand.tables import ColumnKind, Labels, MatchedFile, inspect_file, match_file
 
@@ -42,66 +43,14 @@ if TYPE_CHECKING:
 _PROBES = 2_000
 
 
-class ImportingSummary(TypedDict):
-    """What `import_file` read, and what it saved."""
-
-    model: str
-    """Where it was saved."""
-    file: str
-    """Where it came from."""
-    source: str
-    """What was read, such as "xgboost.XGBClassifier"."""
-    task: str
-    """"classes" or "number"."""
-    classes: list[Any]
-    """Labels, in the order of the scores; none for a number."""
-    columns: list[str] | None
-    """Their names; None where nobody knows them."""
-    n_columns: int
-    terms: int
-    joint_terms: int
-    """Those of several columns."""
-    is_linear: bool
-    """Whether numbers are multiplied by slopes instead of being looked up in cells."""
-    cells: int
-    score_error: float
-    """How far raw scores may lie from the library's, on any row; certificates cover it. Of a linear model, what comes
-    beside a share of each row's numbers, which they cover as well."""
-    decision_threshold: float | None
-    """The probability from which on the answer is the second class; None where scores are no probabilities."""
-    largest_difference: float | None
-    """Between raw scores of both on edges, beside them and on the rows; None where the library is not there."""
-    noise: str
-    rule: str
-    scaling: str | None
-    rows: int
-    """Of the table; 0 without one."""
-    accuracy: NotRequired[float]
-    """On the rows, where they have a target."""
-    majority: NotRequired[float]
-    """Share of the largest class among them."""
-    rmse: NotRequired[float]
-    """Root of the mean square error, for numbers."""
-    next_command: str
-    seconds: float
-
-
 def import_file(
     source: PathLike,
     output: PathLike,
+    settings: ImportSettings | None = None,
     *,
-    trust_pickle: bool = False,
-    trusted: Collection[str] = (),
-    classes: Sequence[str] = (),
-    data: PathLike | None = None,
-    target: str | None = None,
-    scaling: str | None = None,
-    noise: Noise | str | float | None = None,
-    rule: str | None = None,
-    decision_threshold: float | None = None,
-    cost: Mapping[str, float] | None = None,
     spell: Spell = quote_parameter,
-) -> ImportingSummary:
+    **options: Any,
+) -> Summary:
     """Read a model file of another library and save it as a model of ours, which can be certified.
 
     Parameters
@@ -111,45 +60,51 @@ def import_file(
         (.pkl, .pickle, .joblib).
     output : path-like
         Where the model is saved.
-    trust_pickle : bool
-        Whether a pickle may be opened, which runs whatever code it holds.
-    trusted : collection of str
-        Full names of types that a skops file may hold beside those that are known to be harmless.
-    classes : sequence of str
-        Labels in the order of the classes, where the file has none but 0, 1, ...
-    data : path-like or None
-        Rows such as those it was trained on, CSV or Parquet: names of columns where the file has none, units for
-        `scaling`, and more rows on which raw scores are compared.
-    target : str or None
-        Column of the rows with the true labels or numbers, to measure errors; it is no feature.
-    scaling : {"standard", "range", "robust"} or None
-        What counts as a change of 1 of each column, measured on the rows; None for 1 in its own units.
-    noise : Noise, str or None
-        What it is smoothed by; None or "none" for the model as deployed.
-    rule : {"mean", "vote"} or None
-        How it answers; None is "mean".
-    decision_threshold, cost
-        As for `derand.from_model`.
+    settings : ImportSettings or None
+        What is asked for.
     spell : callable
         How errors name a parameter that does not fit.
+    **options
+        Fields of ImportSettings, which replace those of `settings`.
 
     Returns
     -------
-    ImportingSummary
+    dict
+        `model`: where it was saved.
+        `file`: where it came from.
+        `source`: what was read, such as "xgboost.XGBClassifier".
+        `task`: "classes" or "number".
+        `classes`: labels, in the order of the scores; none for a number.
+        `columns`: their names; None where nobody knows them.
+        `joint_terms`: those of several columns.
+        `is_linear`: whether numbers are multiplied by slopes instead of being looked up in cells.
+        `score_error`: how far raw scores may lie from the library's, on any row; certificates cover it. Of a
+        linear model, what comes beside a share of each row's numbers, which they cover as well.
+        `decision_threshold`: the probability from which on the answer is the second class; None where scores
+        are no probabilities.
+        `largest_difference`: between raw scores of both on edges, beside them and on the rows; None where the
+        library is not there.
+        `rows`: of the table; 0 without one.
+        `accuracy`: on the rows, where they have a target.
+        `majority`: share of the largest class among them.
+        `rmse`: root of the mean square error, for numbers.
     """
-    start = time.perf_counter()
+    start, asked = time.perf_counter(), fill_settings(ImportSettings, settings, options)
+    data, target = asked.data, asked.target
+    scaling = None if asked.scaling == "none" else asked.scaling
     for name, value in (("scaling", scaling), ("target", target)):
         if value is not None and data is None:
             raise ValueError(f"{spell(name)} is about rows: give {spell('data')}, such as the training rows.")
     require_writable(output, source, *([] if data is None else [data]))
-    reading = _name_classes(_read(source, trust_pickle, trusted, spell), classes, spell)
+    reading = _name_classes(_read(source, asked, spell), asked.classes, spell)
     found = None
     if data is not None:
         reading = _adopt_kinds(_adopt_names(reading, data), data, target)
         found = match_file(data, reading.encoding, target=target, classes=reading.classes)
     table = None if found is None else found.read_all()
-    moved: dict[str, Any] = {"decision_threshold": decision_threshold, "cost": cost}
-    estimator = _build(reading, found, table, noise=noise, rule=rule, scaling=scaling, **moved)
+    given: dict[str, Any] = {"noise": asked.noise, "rule": asked.rule or "mean"}
+    given |= {"scaling": scaling, "decision_threshold": asked.decision_threshold, "cost": asked.cost, "n_jobs": None}
+    estimator = _build(reading, found, table, given)
     measured = {} if found is None or table is None else _measure(estimator, found, table)
     save(estimator, output)
     ensemble = estimator.ensemble_
@@ -172,16 +127,16 @@ def import_file(
         "rule": estimator.rule,
         "scaling": scaling,
         "rows": 0 if table is None else table.num_rows,
-        **measured,  # type: ignore[typeddict-item]
+        **measured,
         "next_command": _suggest(output, data, target),
         "seconds": time.perf_counter() - start,
     }
 
 
-def _read(path: PathLike, trust_pickle: bool, trusted: Collection[str], spell: Spell) -> Reading:
+def _read(path: PathLike, asked: ImportSettings, spell: Spell) -> Reading:
     """What a file holds, by how its name ends; errors say which file it is."""
     suffix = Path(path).suffix.lower()
-    if suffix in PICKLES and not trust_pickle:
+    if suffix in PICKLES and not asked.trust_pickle:
         raise ValueError(
             f"{os.fspath(path)} is a pickle, which runs whatever code it holds when it is opened. If you trust where "
             f"it comes from, say so by {spell('trust_pickle')}; better, save the model in its library's own format "
@@ -189,7 +144,7 @@ def _read(path: PathLike, trust_pickle: bool, trusted: Collection[str], spell: S
         )
     if suffix not in PICKLES and suffix != SKOPS:
         return _read_native(path)
-    model = load_pickle(path) if suffix in PICKLES else load_skops(path, trusted)
+    model = load_pickle(path) if suffix in PICKLES else load_skops(path, asked.trusted)
     try:
         return read_model(model)
     except (TypeError, ValueError) as error:
@@ -265,9 +220,8 @@ def _adopt_kinds(reading: Reading, data: PathLike, target: str | None) -> Readin
 
 
 def _build(
-    reading: Reading, found: MatchedFile | None, table: pa.Table | None, *, rule: str | None, **options: Any
+    reading: Reading, found: MatchedFile | None, table: pa.Table | None, given: Mapping[str, Any]
 ) -> ImportedClassifier | ImportedRegressor:
-    given = {"rule": "mean" if rule is None else rule, "n_jobs": None, **options}
     if found is None or table is None:
         return from_reading(reading, None, **given)
     found.require_finite(table)
@@ -302,4 +256,4 @@ def _suggest(output: PathLike, data: PathLike | None, target: str | None) -> str
     """A command to go on with: what changes of 5 % of every number can do."""
     words = ["derand", "certify", os.fspath(output), "rows.csv" if data is None else os.fspath(data)]
     words += ["-o", "certified.csv", *([] if target is None else ["--target", target])]
-    return shlex.join([*words, "--norm", "none", "--limit", "*=5%"])
+    return shlex.join([*words, "--norm", "none", "--limits", "*=5%"])

@@ -8,47 +8,27 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from derand._core.arrays import FloatArray
 from derand._core.files import PathLike
 from derand._core.text import quote_short
+from derand.app import Summary
 from derand.app.settings import CertifySettings
 from derand.certificates import Certificates, Intervals, ToleranceRadii
 from derand.estimators import CertifiedClassifier, CertifiedRegressor, certify_encoded, choose_radius, encode_rows
 from derand.noise import Noise
 from derand.storage import NumbersRequest
 from derand.tables import MatchedFile
-from derand.threat import Column, Limit, Threat, as_threats
+from derand.threat import Column, Threat, as_threats
 from derand.threat_text import change_threat, read_threat
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 _SHOWN_VALUES = 8
-
-
-class ThreatSummary(TypedDict):
-    """What may change, with columns by name."""
-
-    norm: float | None
-    l0: int
-    unseen: bool
-    units: dict[str, float] | None
-    """Of the numerical columns, in a ball; None where all are 1."""
-    frozen: list[str]
-    limits: dict[str, Limit]
-    domain: dict[str, tuple[float, float]]
-    steps: dict[str, float]
-    whole: list[str]
-    """Columns that stay whole numbers, by `whole`."""
-    may_become: dict[str, list[Any]]
-    missing: int
-    """How many numbers may go missing or appear."""
-    fixed: list[str]
-    """Numerical columns that cannot change: frozen ones and, without a ball, those without limits and domain."""
 
 
 def read_request(
@@ -149,7 +129,7 @@ class Request:
         self._learn(found)
         return found
 
-    def summarize(self) -> ThreatSummary:
+    def summarize(self) -> Summary:
         """What may change, with columns by name."""
         return summarize_threat(self.given, self.named, self.resolved, self._source)
 
@@ -176,11 +156,12 @@ class ValueRequest(Request):
         return radii
 
 
-def summarize_threat(given: Threat, named: Threat, resolved: Threat, source: MatchedFile) -> ThreatSummary:
+def summarize_threat(given: Threat, named: Threat, resolved: Threat, source: MatchedFile) -> Summary:
     """What may change, with columns by name.
 
     `given`: as it was asked for; columns by name or number; `named`: the same by number; `resolved`: the same with its
-    norm and units.
+    norm and units. Units are those of the numerical columns in a ball, None where all are 1; `whole` are columns that
+    stay whole numbers, `fixed` numerical ones that cannot change: frozen, or without limits where there is no ball.
     """
     names, numerical = source.names, source.encoding.numerical
 

@@ -8,21 +8,19 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NotRequired, TypedDict
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray
+from derand.app import Summary
 from derand.certificates import Certificates, Intervals, ToleranceRadii
 from derand.metrics import (
     FEW_UNLABELLED,
-    AnswerSummary,
     AnswerTally,
-    RadiusFigures,
     Remark,
     RowGrades,
-    ShareAtRadius,
     certified_accuracy,
     judge_answers,
     remark_one_answer,
@@ -32,38 +30,6 @@ from derand.tables import Labels, MatchedFile
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-class TallySummary(TypedDict):
-    """Results of all batches in short; accuracies and errors where there is a target."""
-
-    rows: int
-    notes: list[str]
-    """Such as that accuracy is below that of a constant answer, or that answers are not those of `predict`."""
-    warnings: NotRequired[list[str]]
-    """Of classes: what a reader must know first: that the model is worth no more than a constant answer."""
-    certified_rows: NotRequired[int]
-    """Of classes, and with a tolerance: rows with a radius above 0."""
-    rows_of_infinite_radius: NotRequired[int]
-    proofs: NotRequired[dict[str, int]]
-    """Of classes: how many rows are certified by which proof; "none" where nothing is."""
-    verdicts: NotRequired[dict[str, int]]
-    """Where limits alone say what may change: how many rows hold, flip, or are undecided."""
-    accuracy: NotRequired[float]
-    certified_accuracy: NotRequired[list[ShareAtRadius]]
-    certified_radii: NotRequired[RadiusFigures]
-    """In a ball: how many rows no change can flip, average and median of the others; wrong rows count 0."""
-    proven_accuracy: NotRequired[float]
-    """Where limits alone say what may change: right, and proven to hold within them."""
-    answers: NotRequired[AnswerSummary]
-    """How good the answers are, whatever is certified of them, beside a constant answer."""
-    mean_width: NotRequired[float]
-    """Of intervals."""
-    largest_width: NotRequired[float]
-    rmse: NotRequired[float]
-    """Of numbers, with a target: root of the mean square of what is missed."""
-    targets_inside: NotRequired[int]
-    """With a target: how many of its numbers lie in their interval, or within the tolerance of the answer."""
 
 
 class _BatchTally:
@@ -132,9 +98,9 @@ class Tally(_BatchTally):
             radius = np.where(correct, certificates.radius, 0.0)
             self.finite.append(radius[np.isfinite(radius)])
 
-    def summarize(self) -> TallySummary:
+    def summarize(self) -> Summary:
         warnings: list[str] = []
-        result: TallySummary = {
+        result: Summary = {
             "rows": self.n_rows,
             "certified_rows": self.n_certified,
             "proofs": dict(sorted(self.proofs.items())),
@@ -200,8 +166,8 @@ class IntervalTally(_BatchTally):
             self.sum_squares += float(((found.value - numbers) ** 2).sum())
             self.n_inside += int(((low <= numbers) & (numbers <= high)).sum())
 
-    def summarize(self) -> TallySummary:
-        result: TallySummary = {"rows": self.n_rows, "notes": []}
+    def summarize(self) -> Summary:
+        result: Summary = {"rows": self.n_rows, "notes": []}
         if self.is_intervals:
             result["mean_width"] = self.sum_width / self.n_rows
             result["largest_width"] = self.largest_width

@@ -9,10 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from derand.app.settings import CLASSES, NUMBER
+from derand.app.settings import CLASSES, NUMBER, TASKS
 from derand.estimators import MOST_CLASSES, REGRESSORS, TRAINERS
 
-TASKS = (CLASSES, NUMBER)
 FEW = 20
 """Up to how many different whole numbers are classes, unless it is said otherwise."""
 

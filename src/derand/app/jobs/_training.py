@@ -9,17 +9,18 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, NotRequired, TypedDict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from derand._core.files import PathLike, require_writable
 from derand._core.text import format_percent
-from derand.app.jobs._classifiers import OWN, choose_model, find_trainer, make_estimator
+from derand.app import Summary
+from derand.app.jobs._classifiers import choose_model, find_trainer, make_estimator
 from derand.app.jobs._tasks import Spell, quote_parameter, require_parameters, require_task, require_trainer
 from derand.app.jobs._training_table import TrainingData, read_training_data
-from derand.app.settings import CLASSES
+from derand.app.settings import CLASSES, TrainSettings, fill_settings
 from derand.estimators import (
     CertifiedClassifier,
     CertifiedEstimator,
@@ -29,7 +30,7 @@ from derand.estimators import (
     fit_checked,
 )
 from derand.metrics import certified_accuracy
-from derand.noise import Noise, resolve_noise
+from derand.noise import resolve_noise
 from derand.storage import save
 from derand.tables import ColumnCheck, ColumnUse, ColumnWarning, TableEncoding, format_data_checks, format_days
 from derand.threat import Threat
@@ -41,89 +42,15 @@ _LITTLE_USE = 0.2
 """The share of the average importance of a column below which many categories are said to hardly count."""
 
 
-class ColumnSummary(TypedDict):
-    """What became of a column of a training table."""
-
-    name: str
-    use: str
-    """"numerical", "categorical" or "ignored"."""
-    detail: str
-
-
-class _Measured(TypedDict):
-    """How a model does on its own rows: a classifier with `classes`, a regressor with `target_range`."""
-
-    norm: float | None
-    """What it is certified in unless told otherwise; None where limits alone say what may change."""
-    classes: NotRequired[dict[str, int]]
-    training_accuracy: NotRequired[float]
-    training_certified_accuracy: NotRequired[float]
-    """Right, and certified for some radius above 0."""
-    training_certified_at_radius: NotRequired[float | None]
-    """Right, and certified at the training radius; None where there is none."""
-    decision_threshold: NotRequired[float | None]
-    """The probability from which on the answer is the second class; None where scores are no probabilities."""
-    target_range: NotRequired[tuple[float, float]]
-    training_rmse: NotRequired[float]
-    """Root of the mean square of what is missed, in units of the target."""
-    training_mean_width: NotRequired[float | None]
-    """Of the intervals at the training radius, or within the limits; None where there is none."""
-
-
-class TrainingSummary(_Measured):
-    """What `train_file` did with every column, and how the model does on the training rows."""
-
-    model: str
-    """Where it was saved."""
-    trainer: str
-    rows: int
-    target: str
-    task: str
-    """"classes" or "number"."""
-    task_reason: str
-    """"as asked", or what was found in the target."""
-    other_task: str | None
-    """What to ask for where the guess is wrong; None where there is nothing else."""
-    noise: str
-    radius: float | None
-    """What it was trained for; None for trainers without a radius."""
-    regularization: float | None
-    """As given or as chosen; None for trainers without one."""
-    scaling: str | None
-    rule: str
-    columns: list[ColumnSummary]
-    warnings: list[str]
-    seconds: float
-
-
 def train_file(
     data: PathLike,
     target: str,
     output: PathLike,
+    settings: TrainSettings | None = None,
     *,
-    task: str | None = None,
-    model: str | None = None,
-    noise: Noise | str | float | None = None,
-    scaling: str | None = OWN,
-    class_weight: str | None = None,
-    decision_threshold: float | None = None,
-    cost: Mapping[str, float] | None = None,
-    rule: str | None = None,
-    radius: float | None = None,
-    norm: float | None = None,
-    l0: int | None = None,
-    frozen: Sequence[str] = (),
-    monotone: Mapping[str, str] | None = None,
-    groups: Sequence[Sequence[str]] | str | None = None,
-    threat: Threat | PathLike | None = None,
-    regularization: float | None = None,
-    min_rows_per_category: int | None = None,
-    categorical: Collection[str] = (),
-    ignored: Collection[str] = (),
-    numerical: Collection[str] = (),
-    dates: Collection[str] = (),
     spell: Spell = quote_parameter,
-) -> TrainingSummary:
+    **options: Any,
+) -> Summary:
     """Train a classifier or a regressor on a CSV or Parquet file and save it.
 
     Number columns become numerical features, text columns categorical ones. Columns that are empty, constant, dates, or
@@ -136,72 +63,49 @@ def train_file(
         Name of the column with the labels, or with the numbers to be predicted.
     output : path-like
         Where the model is saved.
-    task : {"classes", "number"} or None
-        What the target holds. None guesses: text and up to 20 different whole numbers are classes, other numbers are to
-        be predicted.
-    model : str or None
-        A trainer of `derand.estimators.TRAINERS`: "additive" (None), "stumps", "tree-boost" or "ada-boost"; for a
-        number one of `REGRESSORS`: "additive" or "stumps".
-    noise, class_weight, decision_threshold, cost, rule, radius, norm, l0, frozen, monotone, groups, regularization
-        As for the estimators; what is not given is the trainer's own, what it does not have is refused.
-    min_rows_per_category
-        As for the estimators; what is not given is the trainer's own, what it does not have is refused.
-    scaling : str or None
-        "auto" is the trainer's own, and "standard" for those that have none.
-    threat : Threat, path-like or None
-        What may change, instead of `norm`, `l0` and `frozen`, with columns by their names in the file; or a TOML file
-        that says it.
-    categorical : collection of str
-        Columns to be taken as categorical though they hold numbers.
-    ignored : collection of str
-        Columns to be left out.
-    numerical : collection of str
-        Columns of numbers to be used though they look like an identifier.
-    dates : collection of str
-        Columns of dates, which become days since 1970-01-01; the model remembers that and reads them so in later files.
+    settings : TrainSettings or None
+        What is asked for; None is the trainer's own.
     spell : callable
         How errors name a parameter that does not fit.
+    **options
+        Fields of TrainSettings, which replace those of `settings`.
 
     Returns
     -------
-    TrainingSummary
-        A dict: what was done with every column, and how the model does on the training rows.
+    dict
+        What was done with every column, and how the model does on the training rows.
+        `norm`: what it is certified in unless told otherwise; None where limits alone say what may change.
+        `training_certified_accuracy`: right, and certified for some radius above 0.
+        `training_certified_at_radius`: right, and certified at the training radius; None where there is none.
+        `decision_threshold`: the probability from which on the answer is the second class; None where scores
+        are no probabilities.
+        `training_rmse`: root of the mean square of what is missed, in units of the target.
+        `training_mean_width`: of the intervals at the training radius, or within the limits; None where there
+        is none.
+        `model`: where it was saved.
+        `task`: "classes" or "number".
+        `task_reason`: "as asked", or what was found in the target.
+        `other_task`: what to ask for where the guess is wrong; None where there is nothing else.
+        `radius`: what it was trained for; None for trainers without a radius.
+        `regularization`: as given or as chosen; None for trainers without one.
     """
-    start = time.perf_counter()
-    name = choose_model() if model is None else model
-    options: dict[str, Any] = {
-        "noise": noise,
-        "class_weight": class_weight,
-        "decision_threshold": decision_threshold,
-        "cost": cost or None,
-        "rule": rule,
-        "radius": radius,
-        "norm": norm,
-        "l0": l0,
-        "frozen": tuple(frozen) or None,
-        "monotone": monotone or None,
-        "groups": groups or None,
-        "threat": threat,
-        "regularization": regularization,
-        "min_rows_per_category": min_rows_per_category,
-    }
-    require_task(task, spell)
+    start, asked = time.perf_counter(), fill_settings(TrainSettings, settings, options)
+    name, parameters, threat = asked.model or choose_model(), asked.list_parameters(), asked.threat
+    require_task(asked.task, spell)
     find_trainer(name, None)  # refused before any file is looked at, as far as the task need not be known
-    require_parameters(name, {spell(key): key for key, value in options.items() if value is not None}, task)
-    resolve_noise(noise)
+    require_parameters(name, {spell(key): key for key in parameters}, asked.task)
+    resolve_noise(asked.noise)
     path = None if isinstance(threat, Threat) else threat
     require_writable(output, data, *([] if path is None else [path]))
-    read = read_training_data(
-        data, target, categorical=categorical, ignored=ignored, numerical=numerical, dates=dates, task=task
-    )
+    read = read_training_data(data, target, asked)
     require_trainer(name, read.task, target, len(set(read.labels.tolist())), spell)
-    estimator = make_estimator(name, options, scaling, task=read.task.name, spell=spell)
+    estimator = make_estimator(name, parameters, asked.scaling, task=read.task.name, spell=spell)
     if path is not None:
         estimator.set_params(threat=_read_threat(path, read.rows.column_names))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fit_checked(estimator, read.rows, read.labels)
-        estimator.encoding_ = estimator.encoding_.with_dates(dates)
+        estimator.encoding_ = estimator.encoding_.with_dates(asked.dates)
         measure = _measure_labels if read.task.name == CLASSES else _measure_numbers
         measured = measure(estimator, read)
     save(estimator, output)
@@ -242,7 +146,7 @@ def _find_radius(estimator: Any) -> float | None:
     return None if radius is None else float(radius)
 
 
-def _measure_labels(classifier: CertifiedClassifier, read: TrainingData) -> _Measured:
+def _measure_labels(classifier: CertifiedClassifier, read: TrainingData) -> Summary:
     """How a classifier does on its own rows."""
     rows, radius = encode_rows(classifier, read.rows), _find_radius(classifier)
     (certificates,) = certify_encoded(classifier, rows, [classifier.default_threat])  # without what `certify` warns of
@@ -257,7 +161,7 @@ def _measure_labels(classifier: CertifiedClassifier, read: TrainingData) -> _Mea
     }
 
 
-def _measure_numbers(regressor: CertifiedRegressor, read: TrainingData) -> _Measured:
+def _measure_numbers(regressor: CertifiedRegressor, read: TrainingData) -> Summary:
     """How a regressor does on its own rows; their intervals where it was trained for a radius, or within limits."""
     threat, radius, width = regressor.default_threat, _find_radius(regressor), None
     asked = None if threat.norm is None else radius or 0.0
@@ -280,7 +184,7 @@ def _read_threat(path: PathLike, names: Sequence[str]) -> Threat:
     return threat
 
 
-def summarize_columns(checks: Iterable[ColumnCheck], estimator: CertifiedEstimator) -> list[ColumnSummary]:
+def summarize_columns(checks: Iterable[ColumnCheck], estimator: CertifiedEstimator) -> list[Summary]:
     """What became of every column: left out by the check or by training, or how the model reads it."""
     left_out: Mapping[str | int, str] = getattr(estimator, "ignored_features_", {})
     features = {estimator.encoding_.name(feature): feature for feature in range(estimator.encoding_.n_features)}
@@ -288,7 +192,7 @@ def summarize_columns(checks: Iterable[ColumnCheck], estimator: CertifiedEstimat
     for term in estimator.ensemble_.member_terms:
         for axis in term.axes:
             edges[axis.feature].update(axis.edges.tolist())
-    summaries: list[ColumnSummary] = []
+    summaries: list[Summary] = []
     for check in checks:
         reason = check.reason or left_out.get(check.name)
         use, detail = "ignored", reason or ""

@@ -16,7 +16,7 @@ from derand._core.arrays import FloatArray
 from derand._core.files import PathLike
 from derand._core.text import format_exactly, quote_short
 from derand.app.jobs._tasks import Task, guess_task
-from derand.app.settings import NUMBER
+from derand.app.settings import NUMBER, TrainSettings
 from derand.estimators import MOST_CLASSES, refuse_identifiers
 from derand.tables import (
     ColumnCheck,
@@ -46,22 +46,14 @@ class TrainingData:
     """Of all columns but the target."""
 
 
-def read_training_data(
-    data: PathLike,
-    target: str,
-    *,
-    categorical: Collection[str],
-    ignored: Collection[str],
-    numerical: Collection[str] = (),
-    dates: Collection[str] = (),
-    task: str | None = None,
-) -> TrainingData:
+def read_training_data(data: PathLike, target: str, asked: TrainSettings) -> TrainingData:
     """Read a file to learn from; what cannot be learnt from is refused by name. A task of None is guessed."""
-    file = inspect_file(data)
+    file, categorical, ignored = inspect_file(data), asked.categorical, asked.ignored
+    numerical, dates = asked.numerical, asked.dates
     table = file.read(as_text=categorical)
     file.require_columns([target, *ignored, *numerical, *dates])
     _require_one_use(target, {"categorical": categorical, "ignored": ignored, "numerical": numerical, "a date": dates})
-    labels, found = _read_target(file, table, target, task)
+    labels, found = _read_target(file, table, target, asked.task)
     for name in dates:
         days = file.read_dates(table.column(name), name)
         table = table.set_column(table.column_names.index(name), name, days)

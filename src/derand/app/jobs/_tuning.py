@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,89 +18,62 @@ import numpy as np
 
 from derand._core.files import PathLike, replace_when_done, require_writable
 from derand._core.text import format_exactly
-from derand.app.jobs._classifiers import OWN, choose_model, find_trainer, make_estimator
+from derand.app import Summary
+from derand.app.jobs._classifiers import choose_model, find_trainer, make_estimator
+from derand.app.jobs._tasks import Spell, quote_parameter
 from derand.app.jobs._training_table import read_training_data
-from derand.app.settings import NUMBER
+from derand.app.settings import NUMBER, OWN, TrainSettings, TuneSettings, fill_settings
 from derand.estimators import CertifiedClassifier
-from derand.estimators.tuning import RADIUS, Tuning, TuningSummary, has_training_radius, tune
-from derand.threat_text import NORMS
+from derand.estimators.tuning import RADIUS, Tuning, has_training_radius, tune
 
 PICTURES = (".png", ".svg", ".pdf")
-
-
-class FileTuningSummary(TuningSummary):
-    """What `tune_file` measured and recommends."""
-
-    trainer: str
-    rows: int
-    target: str
-    classes: dict[str, int]
-    folds: int
-    scaling: str | None
-    command: str | None
-    """How to train with the recommended value; None where there is none."""
-    picture: str | None
-    seconds: float
 
 
 def tune_file(
     data: PathLike,
     target: str,
     output: PathLike | None = None,
+    settings: TuneSettings | None = None,
     *,
-    model: str | None = None,
-    norm: str | None = None,
-    radii: Sequence[float] = (),
-    noise: str | None = None,
-    scaling: str | None = OWN,
-    class_weight: str | None = None,
-    rule: str | None = None,
-    balanced: bool = False,
-    tolerance: float = 0.01,
-    folds: int = 5,
-    categorical: Collection[str] = (),
-    ignored: Collection[str] = (),
+    spell: Spell = quote_parameter,
     advance: Callable[[int, int], None] = lambda done, total: None,
-) -> FileTuningSummary:
+    **options: Any,
+) -> Summary:
     """Measure on a CSV or Parquet file what robustness costs, and say how to train.
 
     Parameters
     ----------
-    data, target, scaling, class_weight, categorical, ignored
+    data, target
         As for `train_file`.
     output : path-like or None
         Where to put a picture: .png, .svg or .pdf.
-    model : str or None
-        A trainer of `derand.estimators.TRAINERS`; None is `choose_model()`.
-    norm : str or None
-        Of the ball, as text: "0", "1", "2" or "inf". None is that of the trainer, or of its noise.
-    radii : sequence of float
-        Where certified accuracy is measured; also the training radii that are tried, beside 0, of trainers that have
-        one. Nothing is the usual ones.
-    noise, rule
-        As for the classifiers; None is the trainer's own. Magnitudes are tried around that of the noise.
-    balanced, tolerance
-        As for `derand.tune`.
-    folds : int
+    settings : TuneSettings or None
+        What is asked for; None is the trainer's own.
+    spell : callable
+        How errors name a parameter that does not fit.
     advance : callable
         Told how many trainings of how many are done.
+    **options
+        Fields of TuneSettings, which replace those of `settings`.
 
     Returns
     -------
-    FileTuningSummary
-        A dict: the figures of every value, the recommendation, and the command to train by.
+    dict
+        The figures of every value, the recommendation, and the command to train by.
+        `command`: how to train with the recommended value; None where there is none.
     """
-    start = time.perf_counter()
-    name = choose_model() if model is None else model
-    given: dict[str, Any] = {"noise": noise, "class_weight": class_weight, "rule": rule}
-    if norm is not None and "norm" in find_trainer(name)().get_params(deep=False):
-        given["norm"] = _read_norm(norm)  # it is trained for a norm: the one that it is tuned in
-    estimator: CertifiedClassifier = make_estimator(name, given, scaling)
+    start, asked = time.perf_counter(), fill_settings(TuneSettings, settings, options)
+    name = asked.model or choose_model()
+    columns = TrainSettings(categorical=asked.categorical, ignored=asked.ignored)
+    given = replace(columns, noise=asked.noise, class_weight=asked.class_weight, rule=asked.rule)
+    if asked.norm is not None and "norm" in find_trainer(name)().get_params(deep=False):
+        given = replace(given, norm=asked.norm)  # it is trained for a norm: the one that it is tuned in
+    estimator: CertifiedClassifier = make_estimator(name, given.list_parameters(), asked.scaling, spell=spell)
     if output is not None:
         if Path(output).suffix not in PICTURES:
             raise ValueError(f"{os.fspath(output)} must end with one of {', '.join(PICTURES)}: it is a picture.")
         require_writable(output, data)
-    read = read_training_data(data, target, categorical=categorical, ignored=ignored)
+    read = read_training_data(data, target, columns)
     if read.task.name == NUMBER:
         raise ValueError(
             f"{os.fspath(data)} has a number to be predicted in the column {target!r} ({read.task.reason}), and tuning "
@@ -109,46 +83,40 @@ def tune_file(
         estimator,
         read.rows,
         read.labels,
-        radii=radii or None,
-        norm=None if norm is None else _read_norm(norm),
-        values=_list_values(estimator, radii),
-        cv=folds,
-        balanced=balanced,
-        tolerance=tolerance,
+        radii=asked.radii or None,
+        norm=asked.norm,
+        values=_list_values(estimator, asked.radii),
+        cv=asked.folds,
+        balanced=asked.balanced,
+        accuracy_loss=asked.accuracy_loss,
         advance=advance,
     )
     if output is not None:
         made = f"{name}, scaling {estimator.scaling or 'none'}"
         _draw(tuning, output, f"{Path(data).name}: what robustness costs ({made})")
     names, counts = np.unique(read.labels, return_counts=True)
-    options = [
-        ("--norm", norm if tuning.parameter == RADIUS else None),  # a noise has a norm of its own
-        ("--noise", noise if tuning.parameter == RADIUS else None),  # else it is what was tuned
-        ("--scaling", None if scaling == OWN else scaling or "none"),
-        ("--class-weight", class_weight),
-        ("--rule", rule),
-        *(("--categorical", column) for column in categorical),
-        *(("--ignore", column) for column in ignored),
-    ]
+    by_radius = tuning.parameter == RADIUS  # a noise has a norm of its own, and is what was tuned
+    told = {
+        "--norm": f"{asked.norm:g}" if by_radius and asked.norm is not None else None,
+        "--noise": asked.noise if by_radius else None,
+        "--scaling": None if asked.scaling == OWN else asked.scaling or "none",
+        "--class-weight": asked.class_weight,
+        "--rule": asked.rule,
+    }
+    written = [*told.items(), *(("--categorical", one) for one in asked.categorical)]
+    written += [("--ignored", one) for one in asked.ignored]
     return {
         **tuning.to_dict(),
         "trainer": name,
         "rows": len(read.labels),
         "target": target,
         "classes": dict(zip(map(str, names.tolist()), counts.tolist(), strict=True)),
-        "folds": folds,
+        "folds": asked.folds,
         "scaling": estimator.scaling,
-        "command": _write_command(tuning, [os.fspath(data), "--target", target, "--model", name], options),
+        "command": _write_command(tuning, [os.fspath(data), "--target", target, "--model", name], written),
         "picture": None if output is None else os.fspath(output),
         "seconds": time.perf_counter() - start,
     }
-
-
-def _read_norm(norm: str) -> Any:
-    if norm not in NORMS or norm in ("auto", "none"):
-        known = ", ".join(one for one in NORMS if one not in ("auto", "none"))
-        raise ValueError(f"`norm` must be one of {known}, got {norm!r}.")
-    return NORMS[norm]
 
 
 def _list_values(estimator: CertifiedClassifier, radii: Sequence[float]) -> list[float] | None:

@@ -40,7 +40,7 @@ class TuningSummary(TypedDict):
     own_certified: list[list[float]]
     constant: float
     by_balanced: bool
-    tolerance: float
+    accuracy_loss: float
     recommended: float | str | None
     text: str
 
@@ -77,7 +77,7 @@ class Tuning(Frozen):
         Of the ball.
     by_balanced : bool
         Whether the recommendation counts all classes alike.
-    tolerance : float
+    accuracy_loss : float
         How much natural accuracy it may cost.
     """
 
@@ -97,7 +97,7 @@ class Tuning(Frozen):
     constant: float
     norm: float
     by_balanced: bool
-    tolerance: float
+    accuracy_loss: float
 
     def __post_init__(self) -> None:
         for one in fields(self):
@@ -111,10 +111,10 @@ class Tuning(Frozen):
 
     @property
     def is_cheap(self) -> BoolArray:
-        """Whether each value keeps natural accuracy: within the tolerance and one standard error of the best one."""
+        """Whether each value keeps natural accuracy: within the loss allowed and one standard error of the best one."""
         natural, _ = self.counted
         best = int(natural.argmax())
-        return np.asarray(natural >= natural[best] - self.tolerance - self.natural_error[best] - 1e-12)
+        return np.asarray(natural >= natural[best] - self.accuracy_loss - self.natural_error[best] - 1e-12)
 
     @property
     def chosen(self) -> int | None:
@@ -269,7 +269,7 @@ def _describe_next(tuning: Tuning, chosen: int) -> str:
         share = format_percent(tuning.own_certified[following, following])
         at = format_short_down(tuning.own_radii[following])
         return f"{start} certifies {share} at {at}, no more than a model that always says the same gets right."
-    allowed, error = _points(tuning.tolerance), _points(tuning.natural_error[natural.argmax()])
+    allowed, error = _points(tuning.accuracy_loss), _points(tuning.natural_error[natural.argmax()])
     cost = _points(natural.max() - natural[following])
     return f"{start} would cost {cost}, more than {allowed} and one standard error ({error})."
 

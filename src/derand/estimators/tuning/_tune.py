@@ -117,7 +117,7 @@ def tune(
     values: Iterable[Any] | None = None,
     cv: int = 5,
     balanced: bool = False,
-    tolerance: float = 0.01,
+    accuracy_loss: float = 0.01,
     n_jobs: int | None = None,
     random_state: int = 0,
     advance: Callable[[int, int], None] = lambda done, total: None,
@@ -128,7 +128,7 @@ def tune(
     certified accuracy at each radius. Recommended is the value for the largest radius (`Tuning.own_radii`; on a tie the
     one that certifies more there) of those
 
-    - whose natural accuracy lies below the best one by at most `tolerance` plus one standard error of the best, and
+    - whose natural accuracy lies below the best one by at most `accuracy_loss` plus one standard error of the best, and
     - that certify more rows at their own radius than a model that always says the same gets right.
 
     Parameters
@@ -153,7 +153,7 @@ def tune(
         Number of folds.
     balanced : bool
         Let the recommendation count all classes alike; a model that always says the same then gets 1/2 of two.
-    tolerance : float
+    accuracy_loss : float
         How much natural accuracy robustness may cost; 0.01 is one point.
     n_jobs : int or None
         Threads of each training and certification; None is the estimator's own. Nothing depends on it.
@@ -185,8 +185,8 @@ def tune(
     """
     if not isinstance(estimator, CertifiedClassifier):
         raise TypeError(f"`estimator` must be a classifier of derand such as StumpClassifier(), got {estimator!r}.")
-    if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or not 0 <= tolerance < 1:
-        raise ValueError(f"`tolerance` must be a share of rows, 0 or larger and below 1, got {tolerance!r}.")
+    if isinstance(accuracy_loss, bool) or not isinstance(accuracy_loss, int | float) or not 0 <= accuracy_loss < 1:
+        raise ValueError(f"`accuracy_loss` must be a share of rows, 0 or larger and below 1, got {accuracy_loss!r}.")
     asked = choose_threat(estimator, norm, threat)
     X, labels = as_rows(X), np.asarray(y)
     folds = _cut_folds(labels, cv, random_state)
@@ -230,7 +230,7 @@ def tune(
         constant=1 / np.unique(labels).size if balanced else _count_larger_class(labels, folds),
         norm=scores.norm,
         by_balanced=bool(balanced),
-        tolerance=float(tolerance),
+        accuracy_loss=float(accuracy_loss),
     )
 
 

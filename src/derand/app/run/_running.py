@@ -1,7 +1,7 @@
 """All of a `derand.toml`, one step after the other: train, certify, audit, report, and the record of how it was done.
 
 Owns the order of steps, what is handed from one to the next, and when results of before may be replaced. Must not know
-how a step does its work, what the file may say (`_run_config`), nor the command line.
+how a step does its work, what the file may say (`_config`), nor the command line.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict
+from typing import Any
 
 from derand import __version__
 from derand._core.files import (
@@ -29,17 +30,28 @@ from derand._core.files import (
     restore_folder,
 )
 from derand._core.text import as_plain_json
-from derand.app.jobs._auditing import AuditingSummary, audit_file
-from derand.app.jobs._certifying import CertifyingSummary, certify_file
-from derand.app.jobs._classifiers import OWN, choose_model, load_estimator, make_estimator
-from derand.app.jobs._reporting import ReportSummary, report_file, report_numbers_file, tell_unread
+from derand.app import Summary
+from derand.app.jobs._auditing import audit_file
+from derand.app.jobs._certifying import certify_file
+from derand.app.jobs._classifiers import choose_model, load_estimator, make_estimator
+from derand.app.jobs._reporting import report_file, tell_unread
 from derand.app.jobs._request import read_named
-from derand.app.jobs._run_config import CONFIG, MODEL, RECORD, RunConfig, read_config
-from derand.app.jobs._splitting import choose_held_out, split_file
 from derand.app.jobs._tasks import require_task, require_trainer
-from derand.app.jobs._training import TrainingSummary, list_doubts, train_file
+from derand.app.jobs._training import list_doubts, train_file
 from derand.app.jobs._training_table import TrainingData, read_training_data
-from derand.app.settings import CLASSES, NUMBER, CertifySettings, list_keys, read_keys
+from derand.app.run._config import CONFIG, VERBS, RunConfig, read_config
+from derand.app.run._splitting import choose_held_out, split_file
+from derand.app.settings import (
+    CLASSES,
+    NUMBER,
+    AuditSettings,
+    CertifySettings,
+    ReportFileSettings,
+    RunSettings,
+    TrainSettings,
+    list_keys,
+)
+from derand.app.values import MODEL, RECORD
 from derand.estimators import CertifiedRegressor
 from derand.storage import mark_file, read_json
 from derand.tables import inspect_file, match_file
@@ -51,83 +63,7 @@ Told = Callable[[int, int, str], None]
 """Told how many steps are done, of how many, and what is being done."""
 
 
-class Mark(TypedDict):
-    """A file that was read or written."""
-
-    file: str
-    sha256: str
-
-
-class ConfigurationMark(Mark):
-    """The file that was run, and all that it says."""
-
-    settings: dict[str, Any]
-
-
-class HeldOut(TypedDict):
-    """Rows of the one table that were not trained on."""
-
-    file: str
-    rows: int
-    share: float
-    seed: int
-
-
-class RunSteps(TypedDict):
-    """What each step told; a step that was not asked for is not there."""
-
-    train: NotRequired[TrainingSummary]
-    certify: NotRequired[CertifyingSummary]
-    audit: NotRequired[AuditingSummary]
-    report: NotRequired[ReportSummary]
-
-
-class RunSummary(TypedDict):
-    """What `run_file` did: it is written to `run.json` beside the results.
-
-    Paths count from the folder of the configuration.
-    """
-
-    schema: str
-    derand: str
-    python: str
-    when: str
-    configuration: ConfigurationMark
-    inputs: list[Mark]
-    changed: list[str]
-    """Inputs that are not what they were when the same configuration was run before."""
-    task: str
-    """"classes" or "number"."""
-    held_out: HeldOut | None
-    steps: RunSteps
-    folder: str
-    files: list[Mark]
-    """What was written there, but for the record itself."""
-    seconds: float
-
-
-class CheckSummary(TypedDict):
-    """What `check_run` found: all is well where there is no error."""
-
-    configuration: str
-    task: str
-    steps: list[str]
-    inputs: list[str]
-    has_target: bool
-    """Whether the rows to be certified have a target, by which errors are measured."""
-    folder: str
-    files: list[str]
-    warnings: list[str]
-    """What is doubtful about columns that would be learnt from."""
-    changed: list[str]
-    """Inputs that are not what they were when the same configuration was run before."""
-    unchanged_results: int
-    """Files in the folder that have the checksums of the record."""
-
-
-def run_file(
-    path: PathLike = CONFIG, *, force: bool = False, told: Told = lambda done, total, text: None
-) -> RunSummary:
+def run_file(path: PathLike = CONFIG, *, force: bool = False, told: Told = lambda done, total, text: None) -> Summary:
     """Do all that a `derand.toml` says: train, certify, audit, report.
 
     Results appear in the folder that it names when all steps are done, or not at all, with the record `run.json`:
@@ -144,19 +80,22 @@ def run_file(
 
     Returns
     -------
-    RunSummary
+    dict
         A dict, as it is written to `run.json`.
+        `changed`: inputs that are not what they were when the same configuration was run before.
+        `task`: "classes" or "number".
+        `files`: what was written there, but for the record itself.
     """
     start, config = time.perf_counter(), read_config(path)
     restore_folder(config.folder)
     task = _check(config, force)["task"]
-    inputs: list[Mark] = [_mark(one, config) for one in config.inputs.values()]
+    inputs: list[Summary] = [_mark(one, config) for one in config.inputs.values()]
     changed = _find_changed(config, inputs)
     with fill_when_done(config.folder, RECORD) as draft:
         with _name_folder(config.folder, draft), tempfile.TemporaryDirectory(dir=draft, prefix=".") as work:
             run = _Run(config, task, draft, Path(work), told)
             steps = run.do_all()
-        summary: RunSummary = {
+        summary: Summary = {
             "schema": SCHEMA,
             "derand": __version__,
             "python": platform.python_version(),
@@ -177,7 +116,7 @@ def run_file(
     return summary
 
 
-def check_run(path: PathLike = CONFIG, *, force: bool = False) -> CheckSummary:
+def check_run(path: PathLike = CONFIG, *, force: bool = False) -> Summary:
     """Look whether a `derand.toml`, its data and results that it has made fit together, and write nothing.
 
     Parameters
@@ -187,8 +126,12 @@ def check_run(path: PathLike = CONFIG, *, force: bool = False) -> CheckSummary:
 
     Returns
     -------
-    CheckSummary
-        A dict: what would be done. What is wrong is an error.
+    dict
+        What would be done. What is wrong is an error.
+        `has_target`: whether the rows to be certified have a target, by which errors are measured.
+        `warnings`: what is doubtful about columns that would be learnt from.
+        `changed`: inputs that are not what they were when the same configuration was run before.
+        `unchanged_results`: files in the folder that have the checksums of the record.
     """
     config = read_config(path)
     found = _check(config, force)
@@ -201,7 +144,7 @@ def check_run(path: PathLike = CONFIG, *, force: bool = False) -> CheckSummary:
     return found
 
 
-def _check(config: RunConfig, force: bool) -> CheckSummary:
+def _check(config: RunConfig, force: bool) -> Summary:
     for key, path in config.inputs.items():
         if not path.is_file():
             raise FileNotFoundError(f"{config.path}: {key} is {path}, which does not exist.")
@@ -216,17 +159,16 @@ def _check(config: RunConfig, force: bool) -> CheckSummary:
     rows = config.find_input("data", "test") or config.find_input("data", "train")
     assert rows is not None  # `read_config` saw to that
     table = inspect_file(rows)
-    certify = config.section("certify")
-    copied = [*([certify["id"]] if "id" in certify else []), *certify.get("keep", ())]
-    table.require_columns([*copied, *config.section("report").get("groups", ())])
+    certify = config.ask(CertifySettings)
+    copied = [*([] if certify.identity is None else [certify.identity]), *certify.keep]
+    table.require_columns([*copied, *config.ask(ReportFileSettings).subgroups])
     require_folder(config.folder)
     if not force and not is_half_filled(config.folder):
         _refuse_others(config)
-    steps = [step for step in ("train", "certify", "audit", "report") if step == "train" or config.does(step)]
     return {
         "configuration": os.fspath(config.path),
         "task": task,
-        "steps": [step for step in steps if step != "train" or "train" in config.outputs],
+        "steps": config.steps,
         "inputs": [os.fspath(path) for path in config.inputs.values()],
         "has_target": data.get("target") in table.names,
         "folder": os.fspath(config.folder),
@@ -239,11 +181,10 @@ def _check(config: RunConfig, force: bool) -> CheckSummary:
 
 def _check_training(config: RunConfig) -> tuple[str, list[str]]:
     """Look whether a model can be trained as asked; what the target holds, and which columns are doubtful."""
-    read = _read_training(config)
-    name, options = _list_options(config)
-    n_classes = len(set(read.labels.tolist()))
+    read, asked = _read_training(config), config.ask(TrainSettings)
+    name, n_classes = asked.model or choose_model(), len(set(read.labels.tolist()))
     require_trainer(name, read.task, config.section("data")["target"], n_classes, _spell)
-    estimator = make_estimator(name, options, _choose_scaling(config), task=read.task.name, spell=_spell)
+    estimator = make_estimator(name, asked.list_parameters(), asked.scaling, task=read.task.name, spell=_spell)
     estimator.check_parameters(n_classes)
     if config.threat is not None:
         names = read.rows.column_names
@@ -255,11 +196,10 @@ def _check_training(config: RunConfig) -> tuple[str, list[str]]:
 
 
 def _read_training(config: RunConfig) -> TrainingData:
-    data, path = config.section("data"), config.find_input("data", "train")
+    asked, path = config.ask(TrainSettings), config.find_input("data", "train")
     assert path is not None  # `read_config` saw to that
-    require_task(data.get("task"), _spell)
-    columns = {"categorical": (), "ignored": (), **config.columns}
-    return read_training_data(path, data["target"], task=data.get("task"), **columns)
+    require_task(asked.task, _spell)
+    return read_training_data(path, config.section("data")["target"], asked)
 
 
 def _check_model(config: RunConfig) -> str:
@@ -288,28 +228,14 @@ def _find_ending(data: PathLike) -> str:
 
 def _refuse_other_task(config: RunConfig, task: str) -> None:
     """Refuse keys that are for answers of the other kind."""
-    report = {CLASSES: (), NUMBER: ("groups", "compare")}[task]
-    certify = [key for key, option in list_keys(CertifySettings).items() if option.task not in (None, task)]
-    known = {"certify": certify, "report": report}
-    for section, keys in known.items():
-        for key in keys:
-            if key in config.section(section):
-                whom, what = ("numbers", "classes") if task == CLASSES else ("classes", "a number")
-                raise ValueError(
-                    f"{config.path}: [{section}] {key} is for {whom}, and the answer is {what}: leave it out."
-                )
-
-
-def _list_options(config: RunConfig) -> tuple[str, dict[str, Any]]:
-    """The trainer, and its parameters as the configuration gives them."""
-    model = config.section("model")
-    options = {key: value for key, value in model.items() if key not in ("trainer", "scaling") and value is not None}
-    return model.get("trainer", choose_model()), options
-
-
-def _choose_scaling(config: RunConfig) -> str | None:
-    scaling = config.section("model").get("scaling", OWN)
-    return None if scaling == "none" else scaling
+    whom, what = ("numbers", "classes") if task == CLASSES else ("classes", "a number")
+    for section in config.settings:
+        for verb in VERBS:
+            for key, option in list_keys(verb, section).items():
+                if option.task not in (None, task) and key in config.section(section):
+                    raise ValueError(
+                        f"{config.path}: [{section}] {key} is for {whom}, and the answer is {what}: leave it out."
+                    )
 
 
 def _spell(parameter: str) -> str:
@@ -317,7 +243,7 @@ def _spell(parameter: str) -> str:
     return {"model": "[model] trainer", "task": "[data] task"}.get(parameter, f"[model] {parameter}")
 
 
-def _mark(path: Path, config: RunConfig) -> Mark:
+def _mark(path: Path, config: RunConfig) -> Summary:
     return {"file": _relate(path, config), "sha256": mark_file(path).sha256}
 
 
@@ -358,7 +284,7 @@ def _refuse_others(config: RunConfig) -> None:
         )
 
 
-def _find_changed(config: RunConfig, inputs: list[Mark]) -> list[str]:
+def _find_changed(config: RunConfig, inputs: list[Summary]) -> list[str]:
     record = _read_record(config)
     if record is None or not _is_same(record, config) or not isinstance(record.get("inputs"), list):
         return []
@@ -398,8 +324,8 @@ class _Run:
 
     def __init__(self, config: RunConfig, task: str, draft: Path, work: Path, told: Told) -> None:
         self._config, self._task, self._draft, self._told = config, task, draft, told
-        self.held_out: HeldOut | None = None
-        self._trained: TrainingSummary | None = None
+        self.held_out: Summary | None = None
+        self._trained: Summary | None = None
         self._train = config.find_input("data", "train")
         test = config.find_input("data", "test")
         if test is None:
@@ -410,16 +336,17 @@ class _Run:
 
     def _hold_out(self, work: Path) -> tuple[Path, Path]:
         """Two parts of the one table."""
-        data, read = self._config.section("data"), _read_training(self._config)
-        share, seed, whole = data["holdout"], data.get("seed", 0), self._config.find_input("data", "train")
-        assert whole is not None  # `read_config` saw to that
+        asked, read = self._config.ask(RunSettings), _read_training(self._config)
+        share, seed, whole = asked.holdout, asked.seed, self._config.find_input("data", "train")
+        assert share is not None  # `read_config` saw to that
+        assert whole is not None
         ending = _find_ending(whole)
         train, test = work / f"train{ending}", self._draft / f"held_out{ending}"
         held = split_file(whole, choose_held_out(read.labels, self._task, share, seed), train, test)
         self.held_out = {"file": test.name, "rows": int(held.size), "share": share, "seed": seed}
         return train, test
 
-    def do_all(self) -> RunSteps:
+    def do_all(self) -> Summary:
         """Every step that is asked for, in order."""
         doing: dict[str, tuple[str, Callable[[Callable[[int], None]], Any]]] = {
             "train": ("training", self._do_training),
@@ -427,16 +354,13 @@ class _Run:
             "audit": ("auditing", self._do_auditing),
             "report": ("writing the report", self._do_report),
         }
-        wanted = [
-            one for one in doing if ("train" in self._config.outputs if one == "train" else self._config.does(one))
-        ]
-        done: dict[str, Any] = {}
-        for place, step in enumerate(wanted):
+        wanted, done = self._config.steps, dict[str, Any]()
+        for at, step in enumerate(wanted):
             words, do = doing[step]
-            self._told(place, len(wanted), words)
-            done[step] = self._place(do(_count(partial(self._told, place, len(wanted)), words)))
+            self._told(at, len(wanted), words)
+            done[step] = self._place(do(_count(partial(self._told, at, len(wanted)), words)))
         self._told(len(wanted), len(wanted), "done")
-        steps: RunSteps = done  # type: ignore[assignment] # its keys are those of `doing`
+        steps: Summary = done
         return steps
 
     def _place(self, told: Any) -> Any:
@@ -451,76 +375,48 @@ class _Run:
                 told = told.replace(os.fspath(path), _relate(path, self._config))
         return told
 
-    def _do_training(self, advance: Callable[[int], None]) -> TrainingSummary:
-        config, data = self._config, self._config.section("data")
+    def _do_training(self, advance: Callable[[int], None]) -> Summary:
+        config, asked = self._config, self._config.ask(TrainSettings, task=self._task)
         assert self._train is not None  # `read_config` saw to that
-        name, options = _list_options(config)
-        makes_use = "threat" in make_estimator(name, {}, task=self._task).get_params(deep=False)
-        self._trained = train_file(
-            self._train,
-            data["target"],
-            self._model,
-            task=self._task,
-            model=name,
-            scaling=_choose_scaling(config),
-            threat=config.threat if makes_use else None,
-            spell=_spell,
-            **config.columns,
-            **options,
-        )
+        estimator = make_estimator(asked.model or choose_model(), {}, task=self._task)
+        if "threat" in estimator.get_params(deep=False):
+            asked = replace(asked, threat=config.threat)
+        target = config.section("data")["target"]
+        self._trained = train_file(self._train, target, self._model, asked, spell=_spell)
         return self._trained
 
-    def _do_certifying(self, advance: Callable[[int], None]) -> CertifyingSummary:
+    def _do_certifying(self, advance: Callable[[int], None]) -> Summary:
         outputs = {step: self._draft / name for step, name in self._config.outputs.items()}
-        asked = read_keys(CertifySettings, self._config.section("certify"))
-        asked |= {"target": self._target, "threat": self._config.threat, "witness": outputs.get("witness")}
-        return certify_file(self._model, self._test, outputs["certify"], CertifySettings(**asked), advance=advance)
+        places = {"target": self._target, "threat": self._config.threat, "witness": outputs.get("witness")}
+        asked = self._config.ask(CertifySettings, **places)
+        return certify_file(self._model, self._test, outputs["certify"], asked, advance=advance)
 
-    def _do_auditing(self, advance: Callable[[int], None]) -> AuditingSummary:
-        asked, outputs = self._config.section("audit"), self._config.outputs
-        found = audit_file(
-            self._model,
-            self._test,
-            self._draft / outputs["certify"],
-            target=self._target,
-            rows=asked.get("rows", 200) or None,
-            random_state=asked.get("seed", 0),
-            output=self._draft / outputs["audit"] if "audit" in outputs else None,
-            advance=advance,
-        )
+    def _do_auditing(self, advance: Callable[[int], None]) -> Summary:
+        outputs = {step: self._draft / name for step, name in self._config.outputs.items()}
+        asked = self._config.ask(AuditSettings, target=self._target, output=outputs.get("audit"))
+        found = audit_file(self._model, self._test, outputs["certify"], asked, advance=advance)
         if not found["passed"]:
             raise ValueError(_explain_audit(found))
         return found
 
-    def _do_report(self, advance: Callable[[int], None]) -> ReportSummary:
-        asked, config = dict(self._config.section("report")), self._config
-        asked.pop("output", None)
-        groups, compare = asked.pop("groups", ()), asked.pop("compare", False)
-        asked |= {key: value for key, value in config.section("certify").items() if key in ("rule", "noise")}
-        asked |= {
-            "target": self._target,
-            "threat": config.threat,
-            "configuration": f"{config.path.name}, sha256 {config.sha256}",
-            "title": asked.get("title") or self._name_report(),
-        }
+    def _do_report(self, advance: Callable[[int], None]) -> Summary:
+        config, certify = self._config, self._config.ask(CertifySettings)
+        asked = config.ask(
+            ReportFileSettings,
+            target=self._target,
+            threat=config.threat,
+            rule=certify.rule,
+            noise=certify.noise,
+            identity=certify.identity,
+            configuration=f"{config.path.name}, sha256 {config.sha256}",
+            train=self._train if config.section("report").get("compare") is True else None,
+            compare=config.find_input("report", "compare"),
+        )
         if self._trained is not None:
             unread = {one["name"]: one["detail"] for one in self._trained["columns"] if one["use"] == "ignored"}
-            asked |= {"notes": self._trained["warnings"], "left_out": tell_unread(list(unread), unread)}
-        output = self._draft / config.outputs["report"]
-        if "rows" in asked:
-            asked["max_rows"] = asked.pop("rows")
-        asked["identity"] = config.section("certify").get("id")
-        if self._task == NUMBER:
-            return report_numbers_file(self._model, self._test, output, **asked)
-        return report_file(
-            self._model,
-            self._test,
-            output,
-            groups=groups,
-            train=self._train if compare is True else None,
-            compare=config.other_model,
-            **asked,
-        )
+            asked = replace(asked, notes=self._trained["warnings"], left_out=tell_unread(list(unread), unread))
+        asked = replace(asked, title=asked.title or self._name_report())
+        return report_file(self._model, self._test, self._draft / config.outputs["report"], asked)
 
     def _name_report(self) -> str | None:
         """The title where rows were held out: the report's own would name a file that nobody knows."""
@@ -542,7 +438,7 @@ def _count(tell: Callable[[str], None], words: str) -> Callable[[int], None]:
     return advance
 
 
-def _explain_audit(found: AuditingSummary) -> str:
+def _explain_audit(found: Summary) -> str:
     """Why an audit did not pass, in one line."""
     failed = [check["name"] for check in found["machine"] if not check["passed"]]
     if failed:

@@ -1,6 +1,6 @@
 """The first `derand.toml` of a table: what was found in its columns, and every usual key with a word on what it does.
 
-Owns the text of the file. Must not know how it is read (`_run_config`) or run (`_running`).
+Owns the text of the file. Must not know how it is read (`_config`) or run (`_running`).
 """
 
 from __future__ import annotations
@@ -8,21 +8,23 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 
 from derand import __version__
 from derand._core.files import PathLike, replace_when_done, require_writable
 from derand._core.text import format_percent, format_short, quote_short
+from derand.app import Summary
 from derand.app.jobs._classifiers import choose_model
 from derand.app.jobs._copying import NUMBER_COLUMNS, RESULT_COLUMNS
-from derand.app.jobs._run_config import CONFIG, FOLDER
-from derand.app.jobs._tasks import list_trainers
+from derand.app.jobs._tasks import list_trainers, require_task
 from derand.app.jobs._training_table import TrainingData, read_training_data
-from derand.app.settings import CLASSES
+from derand.app.run._config import CONFIG, SECTIONS
+from derand.app.settings import CLASSES, InitSettings, RunSettings, TrainSettings, fill_settings
 from derand.tables import ColumnKind, ColumnUse, TableFile, inspect_file
 
 HOLDOUT = 0.25
@@ -34,34 +36,13 @@ _SHOWN = 12
 _NAMED_GROUPS = 5
 
 
-class StartSummary(TypedDict):
-    """What `init_file` found and wrote."""
-
-    output: str
-    rows: int
-    target: str
-    task: str
-    task_reason: str
-    classes: dict[str, int] | None
-    used: list[str]
-    """Columns to learn from."""
-    left_out: dict[str, str]
-    """Columns that are left out, with the reason."""
-    doubts: dict[str, list[str]]
-    """What is doubtful about columns that are used."""
-
-
 def init_file(
     data: PathLike,
     target: str | None = None,
     output: PathLike = CONFIG,
-    *,
-    test: PathLike | None = None,
-    task: str | None = None,
-    categorical: Sequence[str] = (),
-    ignored: Sequence[str] = (),
-    force: bool = False,
-) -> StartSummary:
+    settings: InitSettings | None = None,
+    **options: Any,
+) -> Summary:
     """Look at a table and write a commented `derand.toml` for it, which `run_file` runs.
 
     Parameters
@@ -72,28 +53,32 @@ def init_file(
         Column to be predicted; where it is None, the error lists the columns.
     output : path-like
         Where to write it.
-    test : path-like or None
-        Rows to certify; None holds a share of the table out.
-    task, categorical, ignored
-        As for `train_file`.
-    force : bool
-        Replace a file that exists.
+    settings : InitSettings or None
+        What is asked for.
+    **options
+        Fields of InitSettings, which replace those of `settings`.
 
     Returns
     -------
-    StartSummary
-        A dict: what was found in the table.
+    dict
+        What was found in the table.
+        `used`: columns to learn from.
+        `left_out`: columns that are left out, with the reason.
+        `doubts`: what is doubtful about columns that are used.
     """
-    if Path(output).exists() and not force:
+    asked = fill_settings(InitSettings, settings, options)
+    test = asked.test
+    if Path(output).exists() and not asked.force:
         raise ValueError(f"{os.fspath(output)} exists: name another file, or replace it by --force (`force=True`).")
     require_writable(output, data, *([] if test is None else [test]))
     file = inspect_file(data)
     if target is None:
         raise ValueError(_ask_for_target(file))
-    read = read_training_data(data, target, categorical=categorical, ignored=ignored, task=task)
+    require_task(asked.task)
+    columns = TrainSettings(task=asked.task, categorical=asked.categorical, ignored=asked.ignored)
+    read = read_training_data(data, target, columns)
     if test is not None:
         inspect_file(test).require_columns(read.rows.column_names)
-    asked = {"task": task, "categorical": list(categorical), "ignored": list(ignored)}
     places = [None if one is None else _find_relative(one, output) for one in (data, test)]
     text = "\n".join(_write_sections(places, target, read, asked, _find_identity(file, read, target))) + "\n"
     with replace_when_done(output) as draft:
@@ -155,7 +140,7 @@ def _list_doubts(read: TrainingData) -> dict[str, list[str]]:
 
 
 def _write_sections(
-    places: Sequence[str | None], target: str, read: TrainingData, asked: dict[str, Any], identity: str | None
+    places: Sequence[str | None], target: str, read: TrainingData, asked: InitSettings, identity: str | None
 ) -> Iterable[str]:
     """The lines of the file."""
     yield f"# What `derand run` does: train, certify, audit, report. Begun by `derand init` of derand {__version__}."
@@ -166,27 +151,27 @@ def _write_sections(
     yield from _write_steps(read, target, identity)
 
 
-def _write_data(places: Sequence[str | None], target: str, read: TrainingData, asked: dict[str, Any]) -> Iterable[str]:
+def _write_data(places: Sequence[str | None], target: str, read: TrainingData, asked: InitSettings) -> Iterable[str]:
     train, test = places
     yield "\n[data]"
-    yield _write("train", train, f"{len(read.labels):,} rows to learn from, CSV or Parquet")
-    yield _write("target", target, f"the column to be predicted: {_describe_target(read)}")
+    yield _write("data.train", train, f"{len(read.labels):,} rows to learn from, CSV or Parquet")
+    yield _write("data.target", target, f"the column to be predicted: {_describe_target(read)}")
     if test is None:
-        yield _write("holdout", HOLDOUT, "share of the rows that is not trained on: these are certified")
-        yield _write("seed", 0, "which rows: the same number, the same rows")
-        yield _write_off("test", "new.csv", "rows to certify, instead of holdout and seed")
+        yield _write("data.holdout", HOLDOUT)
+        yield _write("data.seed", 0)
+        yield _write_off("data.test", "new.csv")
     else:
-        yield _write("test", test, "rows to certify; with the target, errors are measured as well")
-    if asked["task"] is not None or read.task.other is not None:
+        yield _write("data.test", test, "rows to certify; with the target, errors are measured as well")
+    if asked.task is not None or read.task.other is not None:
         name, other = read.task.name, "" if read.task.other is None else f', or "{read.task.other}"'
-        yield _write("task", name, f"what the target holds{other}: {read.task.reason}")
-    yield _write("ignored", asked["ignored"], "columns to leave out")
-    yield _write("categorical", asked["categorical"], "columns of numbers that are categories")
+        yield _write("data.task", name, f"what the target holds{other}: {read.task.reason}")
+    yield _write("data.ignored", list(asked.ignored))
+    yield _write("data.categorical", list(asked.categorical))
     dates = [str(one.name) for one in read.checks if one.kind is ColumnKind.DATE]
     if dates:
-        yield _write_off("dates", dates, "dates to learn from, as days since 1970-01-01")
+        yield _write_off("data.dates", dates)
     for name, reason in _list_left_out(read).items():
-        if name not in asked["ignored"]:
+        if name not in asked.ignored:
             yield f"# left out by itself: {_quote(name)}, {' '.join(reason.split())}"
     gaps = [f"{_quote(str(one.name))} ({one.missing:,})" for one in read.checks if one.missing]
     for name, doubts in _list_doubts(read).items():
@@ -205,8 +190,8 @@ def _describe_target(read: TrainingData) -> str:
 def _write_model(read: TrainingData) -> Iterable[str]:
     others = ", ".join(one for one in list_trainers(read.task.name) if one != choose_model())
     yield "\n[model]"
-    yield _write("trainer", choose_model(), f"or {others}")
-    yield _write("radius", 0.25, "how large a change to train against, in interquartile ranges; 0: none")
+    yield _write("model.trainer", choose_model(), f"or {others}")
+    yield _write("model.radius", 0.25)
     if read.task.name == CLASSES:
         counts = _count_classes(read)
         rarest = min(counts, key=lambda name: counts[name])
@@ -214,58 +199,59 @@ def _write_model(read: TrainingData) -> Iterable[str]:
         if share < RARE:
             rare = " ".join(rarest.split())
             yield f"# {format_percent(share)} of the rows are {rare}: where they must be found, use this:"
-        yield _write_off("class_weight", "balanced", "all classes count the same")
+        yield _write_off("model.class_weight", "balanced")
         if len(counts) == 2:
             is_positive, positive = list(counts)[1] == rarest, " ".join(list(counts)[1].split())
             costs = {"false_negative": 5 if is_positive else 1, "false_positive": 1 if is_positive else 5}
-            yield _write_off("cost", costs, f"what mistakes cost; “{positive}” is the positive answer")
-    yield _write_off("regularization", "cv", "how smooth its functions are: a number, or by cross-validation")
+            yield _write_off("model.cost", costs, more=f"; “{positive}” is the positive answer")
+    yield _write_off("model.regularization", "cv")
     numbers = [str(one.name) for one in read.checks if one.use is ColumnUse.NUMERICAL]
     if numbers:
-        yield _write_off("monotone", {numbers[0]: "increasing"}, "functions that only rise, or fall (decreasing)")
-    yield _write_off("file", "model.json", "a model of `derand train` or `derand import`, in place of all these keys")
+        yield _write_off("model.monotone", {numbers[0]: "increasing"})
+    yield _write_off("model.file", "model.json")
 
 
 def _write_threat(read: TrainingData) -> Iterable[str]:
     categories = any(one.use is ColumnUse.CATEGORICAL for one in read.checks)
     numbers = [str(one.name) for one in read.checks if one.use is ColumnUse.NUMERICAL]
     yield "\n[threat]   # what may change, in training and in certificates; see docs/threats.md"
-    yield _write("norm", 2, 'how changes of all numbers are added up: 1, 2, "inf"; "none": limits alone')
+    yield _write("threat.norm", 2, 'how changes of all numbers are added up: 1, 2, "inf"; "none": limits alone')
     if categories:
-        yield _write("l0", 0, "how many categorical columns may change as well")
-    yield _write_off("frozen", [str(one) for one in read.rows.column_names[:1]], "columns that nobody can change")
+        yield _write("threat.l0", 0, "how many categorical columns may change as well")
+    yield _write_off(
+        "threat.frozen", [str(one) for one in read.rows.column_names[:1]], "columns that nobody can change"
+    )
     if numbers:
-        yield _write_off("limits", {numbers[0]: "5%"}, 'by how much a number may change: "5%", 500 or "0:30" (down:up)')
+        yield _write_off(
+            "threat.limits", {numbers[0]: "5%"}, 'by how much a number may change: "5%", 500 or "0:30" (down:up)'
+        )
 
 
 def _write_steps(read: TrainingData, target: str, identity: str | None) -> Iterable[str]:
     is_classes, can_audit = read.task.name == CLASSES, find_spec("flint") is not None
     yield "\n[certify]"
-    yield _write("output", "certified.csv", "one line per row: .csv or .parquet")
+    yield _write("certify.output", "certified.csv")
     write = _write_off if identity is None else _write
-    yield write("id", identity or "...", "column that says which row is which, copied beside the results")
-    yield _write_off("keep", [target], "further columns to copy")
-    if is_classes:
-        yield _write("radii", [0, 0.25, 0.5, 1], "where certified accuracy is measured")
-    else:
-        yield _write_off("radius", 0.25, "of the intervals; else what the model was trained for")
+    yield write("certify.id", identity or "...")
+    yield _write_off("certify.keep", [target])
+    yield _write("certify.radii", [0, 0.25, 0.5, 1]) if is_classes else _write_off("certify.radius", 0.25)
     write, mark = (_write, "") if can_audit else (_write_off, "# ")
     yield f"\n{mark}[audit]   # certificates proven again by other code" + (
         "" if can_audit else "; needs derand[audit]"
     )
-    yield write("rows", 200, "how many, drawn at random; 0: all")
-    yield write("seed", 0, "which ones")
+    yield write("audit.rows", 200)
+    yield write("audit.seed", 0)
     yield "\n[report]"
-    yield _write("output", "report.html", ".html, .md, .tex or .json")
-    yield _write_off("title", "...", "above the report")
+    yield _write("report.output", "report.html")
+    yield _write_off("report.title", "...")
     if is_classes:
-        yield _write_off("radius", 0.25, "that the text speaks of; 0.25 unless stated")
+        yield _write_off("report.radius", 0.25)
         groups = [str(one.name) for one in read.checks if one.use is ColumnUse.CATEGORICAL]
         write = _write if groups else _write_off
-        yield write("groups", groups[:1] or ["..."], f"columns whose groups are compared{_name_more(groups[1:])}")
-        yield _write("compare", True, "with a model that is not trained to be robust")
+        yield write("report.subgroups", groups[:1] or ["..."], more=_name_more(groups[1:]))
+        yield _write("report.compare", True)
     yield "\n[output]"
-    yield _write("folder", FOLDER, "all results go there, with the record run.json")
+    yield _write("output.folder", RunSettings().folder)
 
 
 def _name_more(columns: list[str]) -> str:
@@ -276,14 +262,15 @@ def _name_more(columns: list[str]) -> str:
     return f"; there are also {', '.join(_write_value(name) for name in columns[:_NAMED_GROUPS])}{more}"
 
 
-def _write(key: str, value: Any, comment: str) -> str:
-    """A key, its value, and a word on it."""
-    return f"{f'{key} = {_write_value(value)}':<{_COMMENT - 1}} # {comment}"
+def _write(place: str, value: Any, comment: str | None = None, more: str = "", sign: str = "") -> str:
+    """A key, its value, and a word on it, by default that of its option; `place` is its section and its name."""
+    section, key = place.split(".")
+    words = (SECTIONS[section][key].comment if comment is None else comment) or ""
+    return f"{f'{sign}{key} = {_write_value(value)}':<{_COMMENT - 1}} # {words}{more}"
 
 
-def _write_off(key: str, value: Any, comment: str) -> str:
-    """The same as a comment, to be used by taking the sign away."""
-    return f"{f'# {key} = {_write_value(value)}':<{_COMMENT - 1}} # {comment}"
+_write_off = partial(_write, sign="# ")
+"""The same as a comment, to be used by taking the sign away."""
 
 
 def _write_value(value: Any) -> str:

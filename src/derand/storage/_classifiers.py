@@ -28,7 +28,8 @@ from derand.threat import Threat
 if TYPE_CHECKING:
     from derand.estimators import CertifiedClassifier, CertifiedEstimator
 
-_STATED = {"ensemble_", "noise_", "classes_", "encoding_", "n_features_in_", "feature_names_in_"}
+_STATED = {"ensemble_", "noise_", "classes_", "encoding_", "n_features_in_", "feature_names_in_", "training_"}
+"""What is written elsewhere, and how a model was trained, which says nothing about what it answers."""
 _FITTED_NAME = re.compile(r"[a-z](\w*[a-z0-9])?_", flags=re.ASCII)
 _ARRAY_TYPE = re.compile(r"[<|](U[1-9]\d{0,3}|[iu][1248]|f[248]|b1|O)")
 _NOISE_WORDS = ("auto", "none")

@@ -33,12 +33,12 @@ class CountedRows(Protocol):
     @property
     def numerical(self) -> IntArray: ...
     def name(self, column: int) -> str | int: ...
-    def find_known(self) -> IntArray: ...
-    def find_gaps(self) -> tuple[int, ...]: ...
+    def list_known(self) -> IntArray: ...
+    def list_missing(self) -> tuple[int, ...]: ...
     def count_classes(self) -> Counts: ...
     def count_categories(self, column: int) -> Counts: ...
     def count_category_rows(self, column: int) -> IntArray: ...
-    def count_gaps(self, column: int) -> Counts: ...
+    def count_missing(self, column: int) -> Counts: ...
     def tabulate(self, columns: IntArray, units: FloatArray, resolution: float) -> list[Histogram]: ...
 
 
@@ -104,7 +104,7 @@ def count_part(table: TrainingTable, plan: CountingPlan) -> PartCounts:
 
     return PartCounts(
         table.count_classes(),
-        np.stack([table.count_gaps(column) for column in range(table.n_features)]),
+        np.stack([table.count_missing(column) for column in range(table.n_features)]),
         {column: table.count_categories(column) for column in table.n_categories},
         tuple(count_block(places) for places in plan.cut()),
     )
@@ -162,10 +162,10 @@ class CountedTable:
     def name(self, column: int) -> str | int:
         return self.names[column] if self.names is not None else column
 
-    def find_known(self) -> IntArray:
+    def list_known(self) -> IntArray:
         return self.plan.columns
 
-    def find_gaps(self) -> tuple[int, ...]:
+    def list_missing(self) -> tuple[int, ...]:
         return tuple(column for column in self.numerical.tolist() if self.counts.gaps[column].any())
 
     def count_classes(self) -> Counts:
@@ -177,7 +177,7 @@ class CountedTable:
     def count_category_rows(self, column: int) -> IntArray:
         return np.asarray(self.counts.categories[column].sum(axis=0))
 
-    def count_gaps(self, column: int) -> Counts:
+    def count_missing(self, column: int) -> Counts:
         return np.asarray(self.counts.gaps[column])
 
     def tabulate(self, columns: IntArray, units: FloatArray, resolution: float) -> list[Histogram]:

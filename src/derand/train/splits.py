@@ -50,7 +50,7 @@ class SplitGrid:
         """The grid of boosting: over the range of the values, and as far beyond as bounded noise reaches."""
         return cls(noise.overhang + 0.5 * step, noise.overhang + step, step)
 
-    def find_steps(self, spans: FloatArray) -> FloatArray:
+    def compute_steps(self, spans: FloatArray) -> FloatArray:
         """The step, or a larger one with which a column of such a span has MAX_CANDIDATES candidates."""
         lengths = spans + self.below + self.above
         return np.where(lengths <= MAX_CANDIDATES * self.step, self.step, lengths / MAX_CANDIDATES)
@@ -94,7 +94,7 @@ Search = Callable[[Histogram, FloatArray, SplitGrid, Noise], "tuple[FloatArray, 
 """(histogram, class_weight, grid, noise) -> positions (n_columns,), rows left of them (n_columns, n_classes)."""
 
 
-def find_splits(
+def search_splits(
     X: FloatArray,
     columns: IntArray,
     target: NDArray[np.uint8],
@@ -148,7 +148,7 @@ def split_columns(
     search: Search | None = None,
     n_threads: int = 1,
 ) -> Splits:
-    """`find_splits` for rows that are counted by whoever has them."""
+    """`search_splits` for rows that are counted by whoever has them."""
     questions = [lambda histogram: (histogram, class_weight)]
     return _answer(questions, columns, source, noise, grid, search or search_grid, n_threads)[0]
 
@@ -186,7 +186,7 @@ _Question = Callable[[Histogram], "tuple[Histogram, FloatArray]"]
 """Rows of two classes made of a histogram, and what each of them counts."""
 
 
-def find_resolution(noise: Noise, grid: SplitGrid) -> float:
+def compute_resolution(noise: Noise, grid: SplitGrid) -> float:
     """How finely values are put into bins, in units, where there are too many of them."""
     return min(grid.step, noise.magnitude) / BINS_PER_STEP
 
@@ -201,7 +201,7 @@ def _answer(
     n_threads: int,
 ) -> list[Splits]:
     """The best splits for each question, from one histogram of each block of columns."""
-    resolution = find_resolution(noise, grid)
+    resolution = compute_resolution(noise, grid)
     units = noise.units_of(np.arange(source.n_features))
 
     def work(block: IntArray) -> list[Splits]:
@@ -231,7 +231,7 @@ def _split(asked: Sequence[tuple[Histogram, FloatArray]], grid: SplitGrid, noise
     totals = np.concatenate([one.counts.sum(axis=2) for one in histograms]) * class_weight
     spans = np.concatenate([one.spans for one in histograms])
     position, left = np.zeros(spans.size), totals.copy()
-    steps = grid.find_steps(spans)
+    steps = grid.compute_steps(spans)
     starts = np.cumsum([0, *(one.columns.size for one in histograms)])
     for step in np.unique(steps[spans > 0]):
         own = SplitGrid(grid.below, grid.above, float(step))
@@ -305,7 +305,7 @@ def _search_grids(
     totals = np.concatenate([one.counts.sum(axis=2) for one in histograms]) * class_weight
     entropy = measure_entropy(left, totals)
     entropy[beyond] = np.inf
-    best = _find_first_minimum(entropy)
+    best = _select_first_minimum(entropy)
     return candidates[best], left[np.arange(best.size), :, best]
 
 
@@ -321,7 +321,7 @@ def search_minimum(
     if noise.kinks:
         kinks = np.unique(np.add.outer(noise.magnitude * np.array(noise.kinks), histogram.levels))
         left, entropy = _try_candidates(histogram, class_weight, grid, noise, kinks)
-        best = _find_first_minimum(entropy)
+        best = _select_first_minimum(entropy)
         return kinks[best], left[np.arange(best.size), :, best]
     candidates = grid.candidates(float(histogram.spans.max()))
     _, entropy = _try_candidates(histogram, class_weight, grid, noise, candidates)
@@ -332,7 +332,7 @@ def search_minimum(
     return position, masses
 
 
-def _find_first_minimum(entropy: FloatArray) -> IntArray:
+def _select_first_minimum(entropy: FloatArray) -> IntArray:
     """First candidate of the least entropy of each column; what rounding alone tells apart counts as equal."""
     return np.asarray((entropy <= entropy.min(axis=1, keepdims=True) + _ENTROPY_ERROR).argmax(axis=1))
 

@@ -60,7 +60,7 @@ class Deduction:
         highest, lowest = values.argmax(axis=1), values.argmin(axis=1)
         rows = np.arange(n_columns)
         ranges = values[rows, highest] - values[rows, lowest]
-        joint = self._find_joint(weights)
+        joint = self._measure_groups(weights)
         mean, by_every = _take_mean(np.concatenate([ranges, [one.range for one in joint]]))
         if mean <= 0:
             return 0.0, slopes
@@ -76,7 +76,7 @@ class Deduction:
             padded_slopes[one.start : one.start + one.slope.size] += by_one * one.slope
         return self._factor * mean, self._factor * padded_slopes[:-1]
 
-    def _find_joint(self, weights: FloatArray) -> list[_Joint]:
+    def _measure_groups(self, weights: FloatArray) -> list[_Joint]:
         """The ranges of the functions of groups, and their slopes."""
         found = []
         for start, cells in self._joint:
@@ -87,7 +87,7 @@ class Deduction:
 
     def _measure_joint(self, weights: FloatArray) -> tuple[float, FloatArray]:
         """The same where all columns are in groups."""
-        joint, slopes = self._find_joint(weights), np.zeros(self._size)
+        joint, slopes = self._measure_groups(weights), np.zeros(self._size)
         mean, by_range = _take_mean(np.array([one.range for one in joint]))
         for one, by_one in zip(joint, by_range, strict=True):
             slopes[one.start : one.start + one.slope.size] += by_one * one.slope

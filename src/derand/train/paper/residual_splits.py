@@ -185,7 +185,7 @@ class ResidualSearch:
 
 def _group_columns(X: FloatArray, histogram: Histogram, grid: SplitGrid, noise: Noise) -> Iterator[_Group]:
     """The columns of a histogram by the step of their candidates, without the constant ones."""
-    steps = grid.find_steps(histogram.spans)
+    steps = grid.compute_steps(histogram.spans)
     middles = 0.5 * (histogram.levels[1:] + histogram.levels[:-1])
     for step in np.unique(steps[histogram.spans > 0]):
         part = histogram[(steps == step) & (histogram.spans > 0)]

@@ -203,10 +203,10 @@ def train_stumps(
     >>> train_stumps(table, Gaussian(0.5)).stumps.thresholds.round(6).tolist()
     [2.5]
     """
-    return find_stumps(
+    return search_stumps(
         table,
         noise,
-        SplitGrid.around(noise, find_first_step(noise, split_step)),
+        SplitGrid.around(noise, choose_first_step(noise, split_step)),
         search=search_minimum if split_step is None else search_grid,
         levels=levels,
         max_entropy=max_entropy,
@@ -216,13 +216,13 @@ def train_stumps(
     )
 
 
-def find_first_step(noise: Noise, split_step: float | None) -> float:
+def choose_first_step(noise: Noise, split_step: float | None) -> float:
     """Distance of candidates: as asked for, or of the grid that a search for the minimum starts from, which must not
     step over the noise."""
     return min(_LARGEST_FIRST_STEP, noise.magnitude / 4) if split_step is None else float(split_step)
 
 
-def find_stumps(
+def search_stumps(
     table: CountedRows,
     noise: Noise,
     grid: SplitGrid,
@@ -239,15 +239,17 @@ def find_stumps(
 
     `gaps` are the columns in which values may be missing; None for those in which some of the table are.
     """
-    splits, found = _search_columns(table, table.find_known(), noise, grid, search, max_entropy, n_threads)
+    splits, found = _search_columns(table, table.list_known(), noise, grid, search, max_entropy, n_threads)
     even: Any = 0.5 if table.n_classes == 2 else np.full(table.n_classes, 1 / table.n_classes)
     tables = tuple(
-        CategoryLeaves(column, np.arange(size), _find_leaves(table, column, categorical_leaf, least_rows), even)
+        CategoryLeaves(column, np.arange(size), _compute_leaves(table, column, categorical_leaf, least_rows), even)
         for column, size in table.n_categories.items()
         if size > 1
     )
     left, right = (np.rint(leaves * levels) / levels for leaves in (found.left, found.right))
-    missing = find_gap_leaves(table, found.columns, table.find_gaps() if gaps is None else gaps, categorical_leaf)
+    missing = compute_missing_leaves(
+        table, found.columns, table.list_missing() if gaps is None else gaps, categorical_leaf
+    )
     if found.classes is not None:  # a stump of one class says nothing of others
         missing = np.where(np.isnan(missing), np.nan, missing * np.eye(table.n_classes)[found.classes])
     stumps = Stumps(
@@ -258,7 +260,7 @@ def find_stumps(
         tables,
         n_features=table.n_features,
         levels=levels if not tables and np.isnan(missing).all() else 2 * levels,
-        majority=find_majority([table]),
+        majority=select_majority([table]),
         missing=missing,
     )
     entropy = np.full(table.n_features, np.nan)
@@ -327,14 +329,16 @@ def _join_classes(by_class: Sequence[Splits], kept: BoolArray, even: FloatArray)
     return _Found(by_class[0].columns[places], gather([one.thresholds for one in by_class]), left, right, classes)
 
 
-def find_majority(tables: Iterable[CountedRows]) -> int:
+def select_majority(tables: Iterable[CountedRows]) -> int:
     """The class of the largest weight in all tables together, the first on a tie."""
     totals = [table.count_classes() * table.class_weight for table in tables]
     weights = np.sum(totals, axis=0)
     return int(np.argmax(weights * (1 + _TIE) >= weights.max()))
 
 
-def _find_leaves(table: CountedRows, column: int, categorical_leaf: float | None, least_rows: int | None) -> FloatArray:
+def _compute_leaves(
+    table: CountedRows, column: int, categorical_leaf: float | None, least_rows: int | None
+) -> FloatArray:
     """Leaf of each category of a column; all classes are alike in those of too few rows."""
     leaves = _weigh_counts(table.count_categories(column), table.class_weight, categorical_leaf)
     if least_rows is not None:
@@ -342,7 +346,7 @@ def _find_leaves(table: CountedRows, column: int, categorical_leaf: float | None
     return leaves
 
 
-def find_gap_leaves(
+def compute_missing_leaves(
     table: CountedRows, columns: IntArray, gaps: Collection[int], categorical_leaf: float | None
 ) -> FloatArray:
     """Leaf of a missing value of each of some numerical columns: as that of a category; NaN where none may be missing.
@@ -353,7 +357,7 @@ def find_gap_leaves(
     leaves = np.full(columns.size if n_classes == 2 else (columns.size, n_classes), np.nan)
     for at, column in enumerate(columns.tolist()):
         if column in gaps:
-            counts = table.count_gaps(column)[:, None]
+            counts = table.count_missing(column)[:, None]
             is_there = bool(counts.any())
             leaves[at] = _weigh_counts(counts, table.class_weight, categorical_leaf)[0] if is_there else 1 / n_classes
     return leaves

@@ -202,14 +202,16 @@ def code_rows(
     """Codes of rows, columns in the order of the bins and categories."""
     columns = np.array([one.feature for one in numbers] + [feature for feature, _ in categories], dtype=np.int64)
     edges = [one.edges for one in numbers] + [np.arange(1, count, dtype=np.float64) for _, count in categories]
-    gaps = np.array([one.centers.size for one in numbers] + [count for _, count in categories], dtype=np.int64)
+    missing_codes = np.array([one.centers.size for one in numbers] + [count for _, count in categories], dtype=np.int64)
     starts = np.cumsum([0, *(one.size for one in edges)], dtype=np.int64)
     flat = np.concatenate(edges) if edges else np.empty(0)
     index, origins, scales = _index(edges, flat, starts, min(_CELLS, max(X.shape[0], 1)))
-    codes = np.empty((X.shape[0], columns.size), dtype=np.uint8 if gaps.max(initial=0) < 256 else np.uint32)
+    codes = np.empty((X.shape[0], columns.size), dtype=np.uint8 if missing_codes.max(initial=0) < 256 else np.uint32)
 
     def fill(block: slice) -> None:
-        code_values(np.ascontiguousarray(X[block]), columns, flat, starts, origins, scales, index, gaps, codes[block])
+        code_values(
+            np.ascontiguousarray(X[block]), columns, flat, starts, origins, scales, index, missing_codes, codes[block]
+        )
 
     run_blocks(fill, X.shape[0], _BLOCK_ROWS, n_threads)
     return codes

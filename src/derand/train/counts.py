@@ -49,7 +49,7 @@ class PartCounts:
     Attributes
     ----------
     classes : array of shape (n_classes,)
-    gaps : array of shape (n_features, n_classes)
+    missing : array of shape (n_features, n_classes)
         Rows of each class in which a column is missing.
     categories : mapping of column to array of shape (n_classes, n_categories)
     blocks : tuple of tuples of Histogram
@@ -57,7 +57,7 @@ class PartCounts:
     """
 
     classes: IntArray
-    gaps: IntArray
+    missing: IntArray
     categories: Mapping[int, IntArray]
     blocks: tuple[tuple[Histogram, ...], ...]
 
@@ -115,7 +115,7 @@ def add_counts(parts: Sequence[PartCounts], resolution: float) -> PartCounts:
     first = parts[0]
     return PartCounts(
         np.sum([part.classes for part in parts], axis=0),
-        np.sum([part.gaps for part in parts], axis=0),
+        np.sum([part.missing for part in parts], axis=0),
         {column: np.sum([part.categories[column] for part in parts], axis=0) for column in first.categories},
         tuple(
             tuple(merge_histograms([part.blocks[at] for part in parts], resolution)) for at in range(len(first.blocks))
@@ -166,7 +166,7 @@ class CountedTable:
         return self.plan.columns
 
     def list_missing(self) -> tuple[int, ...]:
-        return tuple(column for column in self.numerical.tolist() if self.counts.gaps[column].any())
+        return tuple(column for column in self.numerical.tolist() if self.counts.missing[column].any())
 
     def count_classes(self) -> Counts:
         return self.counts.classes
@@ -178,7 +178,7 @@ class CountedTable:
         return np.asarray(self.counts.categories[column].sum(axis=0))
 
     def count_missing(self, column: int) -> Counts:
-        return np.asarray(self.counts.gaps[column])
+        return np.asarray(self.counts.missing[column])
 
     def tabulate(self, columns: IntArray, units: FloatArray, resolution: float) -> list[Histogram]:
         """The histograms of a block of columns, as they were counted; others are refused."""

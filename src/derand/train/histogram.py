@@ -238,10 +238,10 @@ class _Column:
 
 def _list_present(values: FloatArray, target: Target, weights: Counts) -> _Column:
     """What occurs in a column, without rows in which it is missing."""
-    gaps = np.isnan(values)
-    if not gaps.any():
+    is_missing = np.isnan(values)
+    if not is_missing.any():
         return _Column(values, target, weights)
-    return _Column(values[~gaps], target[~gaps], weights[~gaps])
+    return _Column(values[~is_missing], target[~is_missing], weights[~is_missing])
 
 
 def _join_column(places: Sequence[_Home]) -> _Column:

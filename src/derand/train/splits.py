@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import TINY, FloatArray, IntArray, freeze
 from derand.noise import Noise
-from derand.train.histogram import Histogram, cut_into_blocks, tabulate
+from derand.train.counts import CountedRows
+from derand.train.histogram import Histogram, cut_into_blocks
+from derand.train.table import TrainingTable
 
 MAX_CANDIDATES = 20_000
 """Most candidates per column: beyond that the step grows."""
@@ -94,6 +96,13 @@ Search = Callable[[Histogram, FloatArray, SplitGrid, Noise], "tuple[FloatArray, 
 """(histogram, class_weight, grid, noise) -> positions (n_columns,), rows left of them (n_columns, n_classes)."""
 
 
+def search_grid(
+    histogram: Histogram, class_weight: FloatArray, grid: SplitGrid, noise: Noise
+) -> tuple[FloatArray, FloatArray]:
+    """The first of the grid's candidates with the least entropy."""
+    return _search_grids([histogram], class_weight, grid, noise)
+
+
 def search_splits(
     X: FloatArray,
     columns: IntArray,
@@ -114,76 +123,8 @@ def search_splits(
     with one exception: a column with more than `MAX_LEVELS` distinct values is searched on bins, BINS_PER_STEP of them
     per step and per scale of the noise.
     """
-
-    def count(block: IntArray, units: FloatArray, resolution: float) -> list[Histogram]:
-        return tabulate(X, block, target, None, units, resolution, n_classes=class_weight.size)
-
-    source = RowCounts(X.shape[0], X.shape[1], count)
-    return split_columns(source, columns, noise, grid, class_weight=class_weight, search=search, n_threads=n_threads)
-
-
-@dataclass(frozen=True, slots=True)
-class RowCounts:
-    """Rows as splits see them: through histograms of blocks of columns.
-
-    Attributes
-    ----------
-    n_rows, n_features : int
-    tabulate : callable
-        (columns, units, resolution) -> histograms of those columns.
-    """
-
-    n_rows: int
-    n_features: int
-    tabulate: Callable[[IntArray, FloatArray, float], list[Histogram]]
-
-
-def split_columns(
-    source: RowCounts,
-    columns: IntArray,
-    noise: Noise,
-    grid: SplitGrid,
-    *,
-    class_weight: FloatArray,
-    search: Search | None = None,
-    n_threads: int = 1,
-) -> Splits:
-    """`search_splits` for rows that are counted by whoever has them."""
-    questions = [lambda histogram: (histogram, class_weight)]
-    return _answer(questions, columns, source, noise, grid, search or search_grid, n_threads)[0]
-
-
-def split_classes(
-    source: RowCounts,
-    columns: IntArray,
-    noise: Noise,
-    grid: SplitGrid,
-    *,
-    class_weight: FloatArray,
-    rest_weight: FloatArray,
-    search: Search | None = None,
-    n_threads: int = 1,
-) -> list[Splits]:
-    """For each of several classes the best split of each column into it and the rest.
-
-    `source`, `columns`, `noise`, `grid`, `class_weight`, `search`, `n_threads`: as for `split_columns`; `rest_weight`
-    (n_classes, 2): what the rest and the class count in the class's own splits.
-    """
-
-    def oppose(code: int) -> _Question:
-        def ask(histogram: Histogram) -> tuple[Histogram, FloatArray]:
-            rows = histogram.counts * class_weight[:, None]
-            rest = np.delete(rows, code, axis=1).sum(axis=1)
-            return replace(histogram, counts=np.stack([rest, rows[:, code]], axis=1)), rest_weight[code]
-
-        return ask
-
-    questions = [oppose(code) for code in range(class_weight.size)]
-    return _answer(questions, columns, source, noise, grid, search or search_grid, n_threads)
-
-
-_Question = Callable[[Histogram], "tuple[Histogram, FloatArray]"]
-"""Rows of two classes made of a histogram, and what each of them counts."""
+    table = TrainingTable(X, target, class_weight)
+    return split_columns(table, columns, noise, grid, search=search or search_grid, n_threads=n_threads)[0]
 
 
 def compute_resolution(noise: Noise, grid: SplitGrid) -> float:
@@ -191,30 +132,46 @@ def compute_resolution(noise: Noise, grid: SplitGrid) -> float:
     return min(grid.step, noise.magnitude) / BINS_PER_STEP
 
 
-def _answer(
-    questions: Sequence[_Question],
+def split_columns(
+    table: CountedRows,
     columns: IntArray,
-    source: RowCounts,
     noise: Noise,
     grid: SplitGrid,
-    search: Search,
-    n_threads: int,
+    *,
+    rest_weight: FloatArray | None = None,
+    search: Search = search_grid,
+    n_threads: int = 1,
 ) -> list[Splits]:
-    """The best splits for each question, from one histogram of each block of columns."""
-    resolution = compute_resolution(noise, grid)
-    units = noise.units_of(np.arange(source.n_features))
+    """The best split of each column, from one histogram of each block of columns.
+
+    With `rest_weight` (n_classes, 2), what the rest and the class count in a class's own splits, there is an entry per
+    class: the best splits of columns into it and the rest. Otherwise all classes are told apart together, in one entry.
+    """
+    resolution, class_weight = compute_resolution(noise, grid), table.class_weight
+    units = noise.units_of(np.arange(table.n_features))
+
+    def oppose(histogram: Histogram, code: int) -> Histogram:
+        rows = histogram.counts * class_weight[:, None]
+        rest = np.delete(rows, code, axis=1).sum(axis=1)
+        return replace(histogram, counts=np.stack([rest, rows[:, code]], axis=1))
 
     def work(block: IntArray) -> list[Splits]:
-        histograms = source.tabulate(block, units[block], resolution)
-        return [_split([ask(one) for one in histograms], grid, noise, search) for ask in questions]
+        histograms = table.tabulate(block, units[block], resolution)
+        if rest_weight is None:
+            return [_split(histograms, class_weight, grid, noise, search)]
+        return [
+            _split([oppose(one, code) for one in histograms], weight, grid, noise, search)
+            for code, weight in enumerate(rest_weight)
+        ]
 
-    blocks = cut_into_blocks(columns, source.n_rows)
+    blocks = cut_into_blocks(columns, table.n_rows)
     if n_threads == 1 or len(blocks) <= 1:
         results = [work(block) for block in blocks]
     else:
         with ThreadPoolExecutor(n_threads) as pool:
             results = list(pool.map(work, blocks))
-    return [_in_order(columns, [result[at] for result in results]) for at in range(len(questions))]
+    n_entries = 1 if rest_weight is None else len(rest_weight)
+    return [_in_order(columns, [result[at] for result in results]) for at in range(n_entries)]
 
 
 def _in_order(columns: IntArray, parts: list[Splits]) -> Splits:
@@ -225,9 +182,10 @@ def _in_order(columns: IntArray, parts: list[Splits]) -> Splits:
     return Splits(**{name: values[place] for name, values in joined.items()})
 
 
-def _split(asked: Sequence[tuple[Histogram, FloatArray]], grid: SplitGrid, noise: Noise, search: Search) -> Splits:
-    """The best splits of the columns of some histograms, one or more; classes weigh the same in all of them."""
-    histograms, class_weight = [one for one, _ in asked], asked[0][1]
+def _split(
+    histograms: Sequence[Histogram], class_weight: FloatArray, grid: SplitGrid, noise: Noise, search: Search
+) -> Splits:
+    """The best splits of the columns of some histograms, one or more."""
     totals = np.concatenate([one.counts.sum(axis=2) for one in histograms]) * class_weight
     spans = np.concatenate([one.spans for one in histograms])
     position, left = np.zeros(spans.size), totals.copy()
@@ -278,13 +236,6 @@ def _search_all(
         rows = np.concatenate([np.arange(ends[at] - sizes[at], ends[at]) for at in places])
         position[rows], left[rows] = _search_grids([histograms[at] for at in places], class_weight, grid, noise)
     return position, left
-
-
-def search_grid(
-    histogram: Histogram, class_weight: FloatArray, grid: SplitGrid, noise: Noise
-) -> tuple[FloatArray, FloatArray]:
-    """The first of the grid's candidates with the least entropy."""
-    return _search_grids([histogram], class_weight, grid, noise)
 
 
 def _search_grids(

@@ -48,16 +48,16 @@ def _code_values(
     origins: FloatArray,
     scales: FloatArray,
     index: IntArray,
-    gaps: IntArray,
+    missing_codes: IntArray,
     codes: NDArray[Any],
 ) -> None:
-    """Code of each value: how many edges of its column are not above it; `gaps` of the column for NaN."""
+    """Code of each value: how many edges of its column are not above it; `missing_codes` of the column for NaN."""
     last = index.shape[1] - 2
     for row in range(X.shape[0]):
         for place in range(columns.size):
             value = X[row, columns[place]]
             if value != value:  # noqa: PLR0124 - NaN
-                codes[row, place] = gaps[place]
+                codes[row, place] = missing_codes[place]
                 continue
             cell = int(min(max((value - origins[place]) * scales[place], 0.0), last))
             low, high = starts[place] + index[place, cell], starts[place] + index[place, cell + 1]

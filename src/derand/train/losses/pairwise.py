@@ -23,11 +23,11 @@ from derand.train.losses.rows import RowsInMemory
 
 
 class _Pair(NamedTuple):
-    """Two classes: the index of their rows, the other class of each row, these rows, and the loss of their margins."""
+    """Two classes: which rows are theirs, the other class of each row, these rows, and the loss of their margins."""
 
     low: int
     high: int
-    index: IntArray
+    members: IntArray
     others: NDArray[np.int64]
     rows: RowsInMemory
     loss: MarginLoss
@@ -81,7 +81,7 @@ class PairwiseLoss(Loss):
 
         def work(at: int) -> None:
             pair = self._pairs[at]
-            totals = pair.rows.spread(by_margin[pair.index, pair.others], tables[at])
+            totals = pair.rows.spread(by_margin[pair.members, pair.others], tables[at])
             found[at] = pair.loss.pass_back(pair.subtract(by_class), temperature, tables[at], totals)
 
         self._run(work)
@@ -105,7 +105,7 @@ class PairwiseLoss(Loss):
             lead = pair.subtract(by_class)
             tables[at] = pair.loss.tabulate(lead, temperature)
             found = pair.rows.compute_margins(lead[0], pair.loss.deduct(lead), tables[at])
-            margins[pair.index, pair.others] = found
+            margins[pair.members, pair.others] = found
 
         self._run(work)
         return margins, tables

@@ -148,6 +148,8 @@ class SumsOverRows(Protocol):
 class RowsInMemory:
     """Rows at hand, and the log-loss of their margins; `weights` of rows add up to 1."""
 
+    order: IntArray | None
+
     def __init__(self, design: Design, rows: BinnedTable, n_threads: int = 1) -> None:
         self._layout, self._rows = Layout.of(design), rows
         self.n_threads = n_threads if rows.target.size >= _FEW_ROWS else 1
@@ -172,7 +174,8 @@ class RowsInMemory:
     def _sort(self) -> None:
         """Rows of a group side by side: they look up the same tables."""
         rows, layout = self._rows, self._layout
-        self.order = order = np.argsort(self._choices.groups, kind="stable")
+        order = np.argsort(self._choices.groups, kind="stable")
+        self.order = np.asarray(order, dtype=np.int64)
         weights = rows.weights[order]
         groups, category_groups = (one[order] for one in self._choices)
         codes, signs = np.ascontiguousarray(rows.codes[order]), 2.0 * rows.target[order] - 1.0
@@ -243,7 +246,7 @@ class RowsInMemory:
         slopes, category_slopes = np.zeros(tables.worth.shape), np.zeros(tables.category_worth.shape)
         own, layout = row_slopes[self.order], self._layout
         scatter(codes, layout.offsets, layout.n_numbers, groups, category_groups, own, slopes, category_slopes)
-        return Totals(0.0, own @ signs, slopes, category_slopes)
+        return Totals(0.0, float(own @ signs), slopes, category_slopes)
 
 
 class EndsInMemory(RowsInMemory):
@@ -265,7 +268,7 @@ class EndsInMemory(RowsInMemory):
         category_costs = layout.categories.budget_costs
         margins = np.asarray(signs * intercept - budget_costs[groups] - category_costs[category_groups])
         slopes, category_slopes = np.zeros(tables.worth.shape), np.zeros(tables.category_worth.shape)
-        columns = []
+        columns: list[tuple[Any, ...]] = []
         for at, offset in enumerate(layout.offsets.tolist()):
             is_number = at < layout.n_numbers
             own = (
@@ -287,7 +290,8 @@ class EndsInMemory(RowsInMemory):
 class RowsInParts:
     """The log-loss of rows that lie in parts: margins of rows stay there."""
 
-    n_threads, order = 1, None
+    n_threads = 1
+    order: IntArray | None = None
 
     def __init__(self, design: Design, shards: Shards, class_counts: IntArray, class_weight: FloatArray) -> None:
         self._layout, self._shards, self._class_weight = Layout.of(design), shards, class_weight

@@ -105,7 +105,7 @@ def boost_stumps(
     """
     grid = SplitGrid.within(noise, float(split_step))
     tables = [table] if aside is None else [table, aside]
-    gaps = {column for part in tables for column in part.list_missing()}
+    may_miss = {column for part in tables for column in part.list_missing()}
     first = search_stumps(
         table,
         noise,
@@ -115,14 +115,14 @@ def boost_stumps(
         categorical_leaf=categorical_leaf,
         least_rows=least_rows,
         n_threads=n_threads,
-        gaps=gaps,
+        may_miss=may_miss,
     )
     parts = [_Rows(part, first.stumps, noise, failure, n_threads) for part in tables]
     stumps, scores = _add_stumps(
         replace(first.stumps, majority=select_majority(tables)),
         ResidualSearch(table.X, table.numerical, table.row_weight, noise, grid),
         parts,
-        partial(_fit_leaves, parts[0], gaps=gaps, noise=noise, learning_rate=learning_rate, levels=levels),
+        partial(_fit_leaves, parts[0], may_miss=may_miss, noise=noise, learning_rate=learning_rate, levels=levels),
         choose_leaf_edge,
         rounds=progress(n_estimators),
         most=max_stumps_per_feature,
@@ -181,7 +181,7 @@ def _fit_leaves(
     column: int,
     edge: float,
     *,
-    gaps: Collection[int],
+    may_miss: Collection[int],
     noise: Noise,
     learning_rate: float,
     levels: int,
@@ -201,7 +201,7 @@ def _fit_leaves(
         weight = rows.weights * share
         step = 0.25 * learning_rate * (weight @ rows.residual) / max(weight @ curvature, TINY)
         leaves.append(float(np.rint(np.clip(0.5 + step, 0.0, 1.0) * levels) / levels))
-    return leaves[0], leaves[1], leaves[2] if column in gaps else np.nan
+    return leaves[0], leaves[1], leaves[2] if column in may_miss else np.nan
 
 
 class _Rows:

@@ -121,17 +121,19 @@ class _Block:
 
     def _add_term(self, pmfs: _Pmfs, term: StepFunction) -> _Pmfs:
         x = self._X[:, term.feature]
-        gaps = np.isnan(x)
-        table = self._noise.cell_probabilities(np.where(gaps, 0.0, x) if gaps.any() else x, term.edges, term.feature)
+        is_missing = np.isnan(x)
+        table = self._noise.cell_probabilities(
+            np.where(is_missing, 0.0, x) if is_missing.any() else x, term.edges, term.feature
+        )
         lowest = term.scores.min()
         scores = term.cell_scores - lowest
         n_rows, width = pmfs.masses.shape
         grown = np.empty((n_rows, width + int(scores.max())))
         first, sizes = pmfs.first + lowest, np.empty_like(pmfs.sizes)
-        if gaps.any():  # as if all their mass lay in the first cell, whose score is that of a missing value
+        if is_missing.any():  # as if all their mass lay in the first cell, whose score is that of a missing value
             assert term.missing is not None  # trainers see to that
-            table[gaps], table[gaps, 0] = 0.0, 1.0
-            first[gaps] += term.missing - lowest - scores[0]
+            table[is_missing], table[is_missing, 0] = 0.0, 1.0
+            first[is_missing] += term.missing - lowest - scores[0]
         _convolve(pmfs.masses, pmfs.sizes, table, scores, self._lost, grown, first, sizes)
         used = int(sizes.max())
         return _Pmfs(grown[:, :used].copy() if used < _FILLED * grown.shape[1] else grown, first, sizes)

@@ -46,7 +46,7 @@ def select_pairs(rows: BinnedTable, residuals: FloatArray, curvature: FloatArray
 
 
 def _choose_columns(rows: BinnedTable) -> dict[int, IntArray]:
-    """Columns without gaps in few bins of like weight, by feature: those that vary most, where there are many."""
+    """Columns without missing values in few bins of like weight, by feature: if many, those that vary most."""
     found: dict[int, IntArray] = {}
     spread = {}
     for at, one in enumerate(rows.numbers):

@@ -76,9 +76,9 @@ def measure_strengths(rows: BinnedTable, left: FloatArray) -> FloatArray:
     shares, sums = _count_codes(rows, centered)
     spread = max(float(np.sqrt(centered @ centered)), _TINY)
     last = (np.arange(n_columns), rows.sizes[:n_columns] - 1)
-    gaps, missing = shares[last], sums[last]
+    share, missing = shares[last], sums[last]
     shares[last] = sums[last] = 0.0
-    strength = np.abs(missing) / (spread * np.sqrt(np.maximum(gaps * (1 - gaps), 1 / left.size)))
+    strength = np.abs(missing) / (spread * np.sqrt(np.maximum(share * (1 - share), 1 / left.size)))
     for values in _list_polynomials(shares, _DEGREES):
         np.maximum(strength, np.abs(np.sum(sums * values, axis=1)) / spread, out=strength)
     return strength

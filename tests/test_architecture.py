@@ -40,9 +40,7 @@ SCIKIT_LEARN_ROOMS = {"estimators", "datasets", "convert"}
 LEVEL = {room: level for level, rooms in enumerate(ORDER) for room in rooms}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
-KNOWN_CYCLES = [
-    {"train._class_trainer", "train._product_trainer", "train._shared", "train._wide", "train.additive"},
-]
+KNOWN_CYCLES: list[set[str]] = []
 """Modules that import each other in a circle, inside functions or for types alone. This list may only get shorter."""
 
 

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from derand._core.arrays import FloatArray
 from derand.model import AdditiveEnsemble, StepFunction
 from derand.noise import Gaussian, Noise, as_noise
-from derand.train import Histogram, SplitGrid, find_splits, measure_entropy
+from derand.train import Histogram, SplitGrid, measure_entropy, search_splits
 
 
 def train_on_clean_rows(
@@ -67,9 +67,9 @@ def train_by_search(
     levels: int,
     n_threads: int = 1,
 ) -> AdditiveEnsemble:
-    """One stump per feature, found by a search for `find_splits`, kept where its entropy is below the limit."""
+    """One stump per feature, found by a search for `search_splits`, kept where its entropy is below the limit."""
     rows, target = np.asarray(X, dtype=np.float64), np.asarray(y).astype(np.uint8)
-    splits = find_splits(
+    splits = search_splits(
         rows,
         np.arange(rows.shape[1]),
         target,
@@ -121,7 +121,7 @@ def train_on_noisy_copy(
 def search_on_clean_rows(
     histogram: Histogram, class_weight: FloatArray, grid: SplitGrid, noise: Noise
 ) -> tuple[FloatArray, FloatArray]:
-    """The first of the grid's candidates with the least entropy where rows do not move: a search for `find_splits`."""
+    """The first of the grid's candidates of least entropy where rows do not move: a search for `search_splits`."""
     # added up, as the published runs did: their rounding errors decide on which side a value on a candidate falls
     steps = np.full(grid.candidates(float(histogram.spans.max())).size, grid.step)
     candidates = np.cumsum(np.append(-grid.below, steps[1:]))

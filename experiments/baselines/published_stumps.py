@@ -69,7 +69,7 @@ def train_stumps_as_published(
 def search_ignoring_light_sides(
     histogram: Histogram, class_weight: FloatArray, grid: SplitGrid, noise: Noise
 ) -> tuple[FloatArray, FloatArray]:
-    """The first of the grid's candidates with the least entropy, light sides counting as pure, for `find_splits`."""
+    """The first of the grid's candidates with the least entropy, light sides counting as pure, for `search_splits`."""
     candidates = grid.candidates(float(histogram.spans.max()))
     totals = histogram.counts.sum(axis=2) * class_weight
     left = measure_left(histogram, candidates, noise) * class_weight[:, None]

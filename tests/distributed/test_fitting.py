@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from derand import AdditiveClassifier, Gaussian, RobTreeBoostClassifier, StumpCl
 from derand.distributed import fit
 from derand.storage import write_bytes
 from derand.tables import ColumnWarning
+from derand.train import strategies
 from tests.distributed.conftest import make_table
 
 dd = pytest.importorskip("dask.dataframe")
@@ -90,7 +92,7 @@ def test_additive_models_of_a_table_that_is_all_in_the_sample(frame: Any) -> Non
 def test_additive_models_of_rows_that_stay_in_parts(monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]) -> None:
     """With a small sample all rows are fitted by sums of integers: the same bits from one part and from five."""
     monkeypatch.setattr("derand.distributed._fitting.SAMPLE_ROWS", 800)
-    monkeypatch.setattr("derand.train._shared.LARGE", 500)
+    monkeypatch.setattr(strategies, "LIMITS", replace(strategies.LIMITS, large_rows=500))
     frame = make_table(3_000)
     one = fit(AdditiveClassifier(regularization=0.1, **options), frame, "bad")
     many = fit(AdditiveClassifier(regularization=0.1, **options), shuffle(frame, 5, 3), "bad")
@@ -114,7 +116,7 @@ def test_files_and_workers_give_the_same_model(folder: Path, cluster: Any) -> No
 
 def test_a_rare_gap_is_known_though_it_is_not_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("derand.distributed._fitting.SAMPLE_ROWS", 50)
-    monkeypatch.setattr("derand.train._shared.LARGE", 40)
+    monkeypatch.setattr(strategies, "LIMITS", replace(strategies.LIMITS, large_rows=40))
     frame = make_table(2_000)
     frame["amount"] = np.where(np.arange(2_000) == 1_234, np.nan, frame["amount"])
     clf = fit(AdditiveClassifier(radius=0.05, regularization=0.1), frame, "bad")

@@ -15,7 +15,7 @@ from sklearn.metrics import log_loss
 
 from derand import AdditiveClassifier, Gaussian, Threat, load, save
 from derand.estimators import encode_rows
-from derand.train import additive
+from derand.train import trainer
 
 
 def make_rows(n_rows: int = 160, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
@@ -193,7 +193,7 @@ def test_a_collapse_that_is_measured_on_some_rows_says_so(monkeypatch: pytest.Mo
     clf = AdditiveClassifier(radius=3.0, regularization=1.0)
     with pytest.warns(UserWarning, match=r"certifies \d+\.\d % of the training rows, no more"):
         clf.fit(frame[["a", "b", "c"]], target)
-    monkeypatch.setattr(additive, "_CHECKED_ROWS", 150)
+    monkeypatch.setattr(trainer, "CHECKED_ROWS", 150)
     with pytest.warns(UserWarning, match=r"certifies \d+\.\d % of a sample of 150 training rows, no more"):
         clf.fit(frame[["a", "b", "c"]], target)
 
@@ -211,6 +211,17 @@ def test_scores_probabilities_and_labels_agree() -> None:
     assert set(clf.path_) == {"regularization", "ramp", "loss", "error"}
     assert len({len(values) for values in clf.path_.values()}) == 1
     assert clf.regularization_ in clf.path_["regularization"]
+
+
+def test_the_fitted_model_tells_how_it_was_trained(capsys: pytest.CaptureFixture[str]) -> None:
+    """Strategy, reason, sizes, penalty and steps; `verbose` prints them, and files do not hold them."""
+    frame, target = make_rows()
+    clf = AdditiveClassifier(regularization=1.0, verbose=True).fit(frame, target)
+    assert clf.training_.strategy == "margins, all rows, all columns"
+    assert "two classes" in clf.training_.reason
+    assert clf.training_.sizes["n_rows"] == len(frame)
+    assert (clf.training_.regularization, clf.training_.n_iterations > 0) == (1.0, True)
+    assert str(clf.training_) in capsys.readouterr().err
 
 
 def test_a_vote_is_certified_by_both_proofs() -> None:

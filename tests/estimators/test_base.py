@@ -66,16 +66,16 @@ def test_a_warning_made_an_error_leaves_the_estimator_as_it_was(kind: type[Certi
 
 @pytest.mark.parametrize("kind", TRAINERS.values(), ids=TRAINERS)
 def test_parts_restore_all_that_fit_found(kind: type[CertifiedClassifier], tmp_path: Path) -> None:
-    """A classifier from its parts has every attribute of the original but its rows, and so has a loaded one."""
+    """From its parts, or loaded, it has every attribute but its rows and which way it was trained."""
     clf = make(kind, noise="gaussian:0.5", scaling="standard").fit(X, Y)
-    stated = {"ensemble_", "noise_", "classes_", "encoding_", "n_features_in_"}
+    stated = {"ensemble_", "noise_", "classes_", "encoding_", "n_features_in_", "training_"}
     training = {name: value for name, value in vars(clf).items() if name.endswith("_") and name not in stated}
     assert training
     parts = (clf.ensemble_, clf.noise_, clf.encoding_, training, clf.get_params())
     again = assemble(kind, *parts, classes=clf.classes_)
     save(clf, tmp_path / "model.json")
     for other in (again, load(tmp_path / "model.json")):
-        assert vars(other).keys() == vars(clf).keys() - {"_seen"}
+        assert vars(other).keys() == vars(clf).keys() - {"_seen", "training_"}
         assert other.get_params() == clf.get_params()
         for name, value in training.items():
             np.testing.assert_array_equal(getattr(other, name), value)

@@ -13,7 +13,7 @@ from scipy import special
 
 from derand import Noise
 from derand.estimators import TRAINERS, CertifiedClassifier, RobTreeBoostClassifier
-from derand.train import SplitGrid, find_splits, measure_entropy, measure_left, search_minimum, tabulate
+from derand.train import SplitGrid, measure_entropy, measure_left, search_minimum, search_splits, tabulate
 from experiments.baselines.plain_boosting import BoostedStump, add_stump_plainly
 from experiments.baselines.plain_training import train_plainly
 
@@ -55,7 +55,7 @@ class Plain(Noise):
 
 @dataclass(frozen=True, slots=True)
 class Logistic(Plain):
-    """Heavier tails than the normal law; log-concave, so that half-lines are the worst case in one dimension."""
+    """Heavier tails than the normal pmf; log-concave, so that half-lines are the worst case in one dimension."""
 
     name: ClassVar[str] = "logistic"
 
@@ -107,11 +107,11 @@ def test_splits_are_those_of_the_plain_loop(noise: Noise) -> None:
     X, target = draw()
     balance = target.size / (2 * np.bincount(target))
     grid = SplitGrid.around(noise, 0.01)
-    splits = find_splits(X, np.arange(2), target, noise, grid, class_weight=balance)
+    splits = search_splits(X, np.arange(2), target, noise, grid, class_weight=balance)
     plain = train_plainly(X, target, noise)
     np.testing.assert_allclose(splits.thresholds, [stump.threshold for stump in plain], atol=1e-9)
     np.testing.assert_allclose(splits.entropy, [stump.entropy for stump in plain], atol=1e-12)
-    exact = find_splits(X, np.arange(2), target, noise, grid, class_weight=np.ones(2), search=search_minimum)
+    exact = search_splits(X, np.arange(2), target, noise, grid, class_weight=np.ones(2), search=search_minimum)
     for histogram in tabulate(X, np.arange(2), target, None, np.ones(2), 0.001):
         dense = np.arange(-1.0, histogram.spans.max() + 1.0, 0.0005)
         totals = histogram.counts.sum(axis=2).astype(np.float64)

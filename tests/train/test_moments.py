@@ -23,7 +23,7 @@ def test_sums_are_exact_and_deviations_rounded_once(values: list[float], at: int
     assert Moments.measure(np.array(values[at:])) + Moments.measure(np.array(values[:at])) == moments
     mean = sum(exact) / len(exact)
     variance = sum((value - mean) ** 2 for value in exact) / len(exact)
-    found = moments.find_deviation()
+    found = moments.compute_deviation()
     if found == 0 or variance < Fraction(1e-300) ** 2:
         assert variance < Fraction(1e-300) ** 2
         return

@@ -8,11 +8,12 @@ import pytest
 from derand import Gaussian, Laplace, Threat, Uniform, certify_interval
 from derand.certificates import find_answers
 from derand.train import RegressionTable, bin_table, train_additive_regressor, train_stump_regressor
-from derand.train.design.columns import design_model
+from derand.train.design.columns import ModelSpec
 from derand.train.design.groups import group_columns
-from derand.train.losses.ends import EndLoss
+from derand.train.design.model import design_model
+from derand.train.losses.margin import MarginLoss
+from derand.train.losses.rows import EndsInMemory
 from derand.train.losses.squares import add_functions, choose_penalty, sum_squares
-from derand.train.regression import _design_columns
 
 
 def draw_table(seed: int = 0, n_rows: int = 200, gaps: bool = False) -> RegressionTable:
@@ -45,9 +46,7 @@ def test_least_squares_are_those_of_numpy(gaps: bool) -> None:
     """Weights solve the penalised equations, and the sum of functions is what the table of functions says."""
     table = draw_table(gaps=gaps)
     binned, target = bin_table(table.rows), table.standardise()
-    design = design_model(
-        binned, Gaussian(0.2), Threat(norm=2), 0.0, n_cuts=5, with_ramp=True, monotone={}, n_features=4
-    )
+    design = design_model(binned, ModelSpec(Gaussian(0.2), Threat(norm=2), 4, 5), 0.0)
     penalties = design.list_penalties(0.3)
     weights = sum_squares(design, binned, target).solve(penalties)
     tables = [column.tabulate() for column in design.columns]
@@ -68,14 +67,14 @@ def test_slopes_of_the_loss_of_ends(size: float, groups: tuple[tuple[int, ...], 
     table, rng = draw_table(n_rows=40, gaps=True), np.random.default_rng(1)
     binned, target = group_columns(bin_table(table.rows, n_bins=20), groups, 4), table.standardise()
 
-    def make(radius: float, l0: int) -> EndLoss:
+    def make(radius: float, l0: int) -> MarginLoss:
         threat = Threat(norm=size, l0=l0)
-        design = _design_columns(binned, noise=Gaussian(0.2), threat=threat, radius=radius, n_cuts=4, n_features=4)
-        return EndLoss(design, binned, target)
+        design = design_model(binned, ModelSpec(Gaussian(0.2), threat, 4, 4, 4), radius)
+        return MarginLoss(design, EndsInMemory(design, binned, target))
 
     loss = make(0.3, 1)
     weights = 0.3 * rng.normal(size=int(loss.design.starts[-1]))
-    loss.choose_prices(weights)
+    loss.choose_multipliers(weights)
     _, slopes = loss.evaluate(weights, 0.1)
     for at in range(0, weights.size, 3):
         ends = []
@@ -141,7 +140,7 @@ def test_training_for_a_radius_narrows_intervals() -> None:
 
 
 def test_large_and_small_targets() -> None:
-    """Answers keep their digits, and laws stay small, whatever the units of the target."""
+    """Answers keep their digits, and pmfs stay small, whatever the units of the target."""
     table = draw_table(n_rows=120)
     answers = {}
     for scale in (1e-9, 1.0, 1e7):

@@ -11,8 +11,9 @@ import pytest
 from derand.model import AdditiveEnsemble, Argmax
 from derand.noise import Gaussian, Noise
 from derand.threat import Threat
-from derand.train import AdditiveOptions, AdditiveTraining, TrainingTable, train_additive, train_stumps
-from derand.train._class_trainer import ClassTrainer
+from derand.train import AdditiveOptions, AdditiveTraining, TrainingTable, strategies, train_additive, train_stumps
+from derand.train.additive import bin_rows, measure_sizes
+from derand.train.formulations import Problem
 
 
 def make_table(n_rows: int = 240, seed: int = 0, n_classes: int = 3, n_columns: int = 3) -> TrainingTable:
@@ -140,25 +141,23 @@ def test_many_columns_and_classes_go_by_steepness() -> None:
 
 
 def test_large_tables_go_by_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    import derand.train._class_trainer as trainer
-
-    monkeypatch.setattr(trainer, "_MUCH", 1000)
+    monkeypatch.setattr(strategies, "LIMITS", replace(strategies.LIMITS, batch_cells=1000))
     table, test = (make_table(600, seed, n_classes=6, n_columns=40) for seed in (0, 1))
     numbers = replace(table, X=table.X[:, :40], n_categories={})
     training = train(numbers, 0.3, Gaussian(0.3), regularization=None)
+    assert training.record.strategy == "first order, in batches, all columns"
     again = train(numbers, 0.3, Gaussian(0.3), regularization=None, n_threads=2)
     assert (predict(training.model, test.X[:, :40]) == test.target).mean() > 0.7
     np.testing.assert_array_equal(training.model.score(numbers.X), again.model.score(numbers.X))
 
 
 def test_steepness_is_not_for_every_threat() -> None:
-    from derand.train.bins import bin_table
-
     table = make_table(100, n_classes=6, n_columns=40)
-    binned = bin_table(table, n_bins=8)
+    binned = bin_rows(table, AdditiveOptions(0.3), 8)
 
     def prefers(noise: Noise | None, threat: Threat, radius: float = 0.3) -> bool:
-        return ClassTrainer(binned, 41, noise, threat, AdditiveOptions(radius), 6)._by_steepness
+        problem = Problem(noise, threat, AdditiveOptions(radius), 41, 6)
+        return strategies.choose_strategy(measure_sizes(table, binned, problem)).loss == "first order"
 
     assert prefers(Gaussian(0.1), Threat(norm=2))
     assert prefers(Gaussian(0.1), Threat(norm=1, frozen=(0,)))

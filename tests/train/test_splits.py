@@ -12,10 +12,10 @@ from derand.train.splits import (
     MAX_CANDIDATES,
     SplitGrid,
     Splits,
-    find_splits,
     measure_entropy,
     measure_left,
     search_minimum,
+    search_splits,
 )
 from experiments.baselines.plain_training import train_plainly
 
@@ -64,7 +64,7 @@ def test_rows_left_of_candidates_are_plain_sums(noise: Noise) -> None:
 def test_grid_search_equals_the_plain_loop(noise: Noise) -> None:
     """Thresholds, leaves and entropy are those of the paper's loop over candidates and rows."""
     X, target = draw(1)
-    splits = find_splits(
+    splits = search_splits(
         X, np.arange(4), target, noise, SplitGrid.around(noise, 0.01), class_weight=balance(target), n_threads=2
     )
     plain = train_plainly(X, target, noise, range(4))
@@ -79,8 +79,8 @@ def test_units_scale_the_search() -> None:
     X, target = draw(2)
     units = np.array([4.0, 0.5, 3.0, 2.0, 1.0])
     grid = SplitGrid.around(Gaussian(0.3), 0.01)
-    with_units = find_splits(X, np.arange(5), target, Gaussian(0.3, tuple(units)), grid, class_weight=BOTH)
-    by_hand = find_splits(X / units, np.arange(5), target, Gaussian(0.3), grid, class_weight=BOTH)
+    with_units = search_splits(X, np.arange(5), target, Gaussian(0.3, tuple(units)), grid, class_weight=BOTH)
+    by_hand = search_splits(X / units, np.arange(5), target, Gaussian(0.3), grid, class_weight=BOTH)
     np.testing.assert_allclose(with_units.thresholds, by_hand.thresholds * units, rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(with_units.entropy, by_hand.entropy, rtol=1e-12)
 
@@ -92,7 +92,7 @@ def test_bins_come_close_to_the_exact_search(monkeypatch: pytest.MonkeyPatch) ->
     grid = SplitGrid.around(noise, 0.01)
 
     def search() -> Splits:
-        return find_splits(X, np.array([0, 2]), target, noise, grid, class_weight=BOTH)
+        return search_splits(X, np.array([0, 2]), target, noise, grid, class_weight=BOTH)
 
     exact = search()
     monkeypatch.setattr(_histograms, "MAX_LEVELS", 1000)
@@ -110,7 +110,8 @@ def test_threads_change_nothing() -> None:
     noise = Gaussian(0.25)
     grid = SplitGrid.around(noise, 0.01)
     one, four = (
-        find_splits(X, np.arange(200), target, noise, grid, class_weight=BOTH, n_threads=threads) for threads in (1, 4)
+        search_splits(X, np.arange(200), target, noise, grid, class_weight=BOTH, n_threads=threads)
+        for threads in (1, 4)
     )
     for name in ("columns", "thresholds", "left", "right", "entropy"):
         np.testing.assert_array_equal(getattr(one, name), getattr(four, name))
@@ -122,7 +123,7 @@ def test_splits_come_in_the_order_of_the_columns() -> None:
     noise = Gaussian(0.3)
     grid = SplitGrid.around(noise, 0.01)
     forward, backward = (
-        find_splits(X, columns, target, noise, grid, class_weight=BOTH)
+        search_splits(X, columns, target, noise, grid, class_weight=BOTH)
         for columns in (np.arange(5), np.array([3, 1, 4, 0, 2]))
     )
     np.testing.assert_array_equal(backward.columns, [3, 1, 4, 0, 2])
@@ -135,8 +136,8 @@ def test_no_denser_grid_beats_the_minimum(noise: Noise) -> None:
     X, target = draw(7, 60)
     grid = SplitGrid.around(noise, 0.01)
     columns = np.arange(4)
-    coarse = find_splits(X, columns, target, noise, grid, class_weight=BOTH)
-    exact = find_splits(X, columns, target, noise, grid, class_weight=BOTH, search=search_minimum)
+    coarse = search_splits(X, columns, target, noise, grid, class_weight=BOTH)
+    exact = search_splits(X, columns, target, noise, grid, class_weight=BOTH, search=search_minimum)
     assert (exact.entropy <= coarse.entropy + 1e-15).all()
     assert (exact.entropy < coarse.entropy).any()
     for histogram in tabulate(X, columns, target, None, np.ones(4), 0.001):
@@ -150,7 +151,7 @@ def test_a_constant_column_has_no_split() -> None:
     """A constant column comes back with span 0 and the entropy of the labels."""
     X, target = draw(8)
     noise = Gaussian(0.3)
-    splits = find_splits(X, np.array([4]), target, noise, SplitGrid.around(noise, 0.01), class_weight=balance(target))
+    splits = search_splits(X, np.array([4]), target, noise, SplitGrid.around(noise, 0.01), class_weight=balance(target))
     assert splits.spans[0] == 0
     np.testing.assert_allclose(splits.entropy, np.log(2))
 
@@ -158,7 +159,7 @@ def test_a_constant_column_has_no_split() -> None:
 def test_the_step_grows_where_candidates_are_too_many() -> None:
     """A huge range is searched with the largest number of candidates, over the whole of it."""
     grid = SplitGrid.around(Gaussian(0.25), 0.01)
-    step, usual = grid.find_steps(np.array([10_000.0, 100.0])).tolist()
+    step, usual = grid.compute_steps(np.array([10_000.0, 100.0])).tolist()
     candidates = SplitGrid(grid.below, grid.above, step).candidates(10_000.0)
     assert candidates.size == MAX_CANDIDATES
     assert candidates[0] == -0.5
@@ -171,7 +172,7 @@ def test_the_first_minimum_wins() -> None:
     X = np.array([[0.0], [1.0], [2.0], [3.0]])
     target = np.array([0, 1, 1, 0], dtype=np.uint8)
     noise = Gaussian(0.05)
-    splits = find_splits(X, np.array([0]), target, noise, SplitGrid(0.25, 0.25, 0.25), class_weight=BOTH)
+    splits = search_splits(X, np.array([0]), target, noise, SplitGrid(0.25, 0.25, 0.25), class_weight=BOTH)
     assert splits.thresholds[0] == 0.5
 
 
@@ -192,8 +193,8 @@ def test_columns_that_are_searched_together_are_split_as_alone(noise: Noise) -> 
     X[rng.random(500) < 0.3, 11] = np.nan
     X[:, 20:24] = rng.integers(0, 5, (500, 4))
     grid = SplitGrid.around(noise, 0.01)
-    together = find_splits(X, np.arange(80), target, noise, grid, class_weight=BOTH)
+    together = search_splits(X, np.arange(80), target, noise, grid, class_weight=BOTH)
     for column in [*range(20), *range(24, 80)]:  # 20 to 23 share their levels, and so the order of sums
-        alone = find_splits(X, np.array([column]), target, noise, grid, class_weight=BOTH)
+        alone = search_splits(X, np.array([column]), target, noise, grid, class_weight=BOTH)
         for field in ("thresholds", "left", "right", "entropy", "spans", "steps"):
             assert getattr(alone, field)[0] == getattr(together, field)[column], (column, field)

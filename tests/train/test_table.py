@@ -73,7 +73,7 @@ def test_missing_numbers_are_found_and_left_out_of_units() -> None:
     gaps = np.array([[0.0, 1.0, np.nan], [np.nan, np.nan, 5.0], [4.0, 0.0, 5.0], [2.0, 0.0, np.nan]])
     weights = np.array([0.5, 7.0, 1.5, 1.0])
     table = TrainingTable(gaps, np.array([0, 1, 1, 0], dtype=np.uint8), np.ones(2), weights, {1: 2})
-    assert table.find_gaps() == (0, 2)
+    assert table.list_missing() == (0, 2)
     there = TrainingTable(gaps[[0, 2, 3]], table.target[[0, 2, 3]], np.ones(2), weights[[0, 2, 3]], {1: 2})
     assert measure_units(table, "standard")[0] == measure_units(there, "standard")[0]
     assert measure_units(table, "range").tolist() == [4.0, 1.0, 1.0]

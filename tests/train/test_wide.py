@@ -13,17 +13,26 @@ from derand.certificates import certify
 from derand.noise import Gaussian
 from derand.storage import write_bytes
 from derand.threat import Threat
-from derand.train import AdditiveOptions, AdditiveTraining, TrainingTable, train_additive
-from derand.train._shared import CodedRows, PartsInMemory, SharedTable
-from derand.train.additive import LARGE, Trainer, bin_rows
+from derand.train import (
+    AdditiveOptions,
+    AdditiveTraining,
+    CodedRows,
+    PartsInMemory,
+    TrainingTable,
+    WholeTable,
+    train_additive,
+)
+from derand.train.additive import bin_rows
 from derand.train.bins import BinnedTable, code_rows
+from derand.train.formulations import Problem
 from derand.train.selection.screening import (
-    WIDE_COLUMNS,
     choose_columns,
-    find_outstanding,
     measure_strengths,
     say_nothing,
+    select_outstanding,
 )
+from derand.train.strategies import LIMITS, Strategy
+from derand.train.trainer import Trainer
 
 NOISE, THREAT = Gaussian(0.125), Threat(norm=2)
 CHOOSING = AdditiveOptions(radius=0.25, wide_columns=100)
@@ -95,7 +104,7 @@ def test_no_column_is_missed() -> None:
     chosen = choose_columns(rows, leave)
     strengths = measure_strengths(rows, leave(chosen))
     strengths[chosen] = 0.0
-    assert not find_outstanding(strengths).any()
+    assert not select_outstanding(strengths).any()
     assert len(seen) > 2, "what joins late is found in what others leave"
 
 
@@ -105,7 +114,7 @@ def test_tables_that_are_not_wide_are_fitted_as_ever() -> None:
     usual = train(X, y, AdditiveOptions(radius=0.25))
     assert_same(usual, train(X, y, replace(FITTING_ALL, wide_columns=31)))
     assert list_read(usual) == list(range(30))
-    assert WIDE_COLUMNS > 784, "images of 28 by 28 pixels are no wide tables"
+    assert LIMITS.wide_columns > 784, "images of 28 by 28 pixels are no wide tables"
 
 
 def test_many_columns_that_each_say_a_little_are_all_fitted() -> None:
@@ -189,7 +198,8 @@ def test_parts_do_not_matter() -> None:
             parts = np.array_split(np.arange(y.size), n_parts)
             return PartsInMemory([CodedRows(codes[rows], y[rows]) for rows in parts])
 
-        table = SharedTable(X[:400], y[:400], class_counts=np.bincount(y), n_distinct=LARGE + 1, share=share)
+        whole = WholeTable(np.bincount(y), LIMITS.large_rows + 1, share)
+        table = TrainingTable(X[:400], y[:400], whole=whole)
         return train_additive(table, NOISE, THREAT, replace(CHOOSING, regularization=3.0))
 
     assert_same(fit_parts(2), fit_parts(5))
@@ -204,10 +214,11 @@ def test_a_fold_chooses_without_its_own_rows() -> None:
     other = replace(rows, target=np.where(folds == 2, 1 - rows.target, rows.target).astype(np.uint8))
     features = []
     for table in (rows, other):
-        trainer = Trainer(table, X.shape[1], NOISE, THREAT, CHOOSING)
+        problem = Problem(NOISE, THREAT, CHOOSING, X.shape[1], 2)
+        trainer = Trainer.of(problem, table, Strategy("margins"))
         trainer.wide, trainer.is_patient = table, True
         own, narrow = trainer.part_folds(np.arange(y.size), folds)[2]
         features.append([one.feature for one in narrow.numbers])
-        assert [one.feature for one in own.design(True).numbers] == features[-1]
+        assert [one.feature for one in own.formulation.design(True).numbers] == features[-1]
         assert own.is_patient
     assert features[0] == features[1]

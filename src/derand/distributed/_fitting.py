@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -37,14 +37,14 @@ from derand.train import (
     CountingPlan,
     PartCounts,
     PartsInMemory,
-    SharedTable,
     SplitGrid,
     TrainingTable,
+    WholeTable,
     add_counts,
+    choose_first_step,
     code_rows,
+    compute_resolution,
     count_part,
-    find_first_step,
-    find_resolution,
 )
 
 Estimator = TypeVar("Estimator", StumpClassifier, AdditiveClassifier)
@@ -206,14 +206,14 @@ def _count(
     """The table by its counts."""
     assert noise is not None  # stumps are trained under noise
     columns = survey.find_known()
-    grid = SplitGrid.around(noise, find_first_step(noise, estimator.split_step))
+    grid = SplitGrid.around(noise, choose_first_step(noise, estimator.split_step))
     plan = CountingPlan(
         survey.n_rows,
         columns,
         survey.lows[columns],
         survey.highs[columns],
         noise.units_of(columns),
-        find_resolution(noise, grid),
+        compute_resolution(noise, grid),
     )
     tell("counting all rows")
     counts = parts.reduce(_count_rows, _Adding(plan.resolution), reading, plan, class_weight)
@@ -238,25 +238,14 @@ class _Adding:
         return add_counts(known, self.resolution) if known else None
 
 
-def _share(parts: Parts, reading: _Reading, table: TrainingTable, totals: FloatArray, sample: Sample) -> SharedTable:
+def _share(parts: Parts, reading: _Reading, table: TrainingTable, totals: FloatArray, sample: Sample) -> TrainingTable:
     """The sample as a table, with the way to all rows."""
 
     def share(binned: BinnedTable) -> Any:
         coded = parts.reduce(_code, _join_codes, reading, binned.numbers, binned.categories, keep_parts=True)
         return DaskShards(coded) if parts.on_workers else PartsInMemory(drop_empty(coded))
 
-    return SharedTable(
-        table.X,
-        table.target,
-        table.class_weight,
-        table.sample_weight,
-        table.n_categories,
-        table.names,
-        table.spreads,
-        totals.astype(np.int64),
-        sample.count_distinct(),
-        share,
-    )
+    return replace(table, whole=WholeTable(totals.astype(np.int64), sample.count_distinct(), share))
 
 
 def _code(table: Any, reading: _Reading, numbers: Any, categories: Any) -> CodedRows:

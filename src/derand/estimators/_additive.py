@@ -178,6 +178,9 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         The probability of `classes_[1]` from which on it is the answer, of two classes.
     groups_ : tuple of tuples
         Columns that were trained together, by name or, where the table had no names, by number; empty without groups.
+    training_ : TrainingRecord
+        Which strategy was chosen for the sizes of the table, why, at which penalty and in how many steps; `verbose`
+        prints it. It is not saved with the model.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -268,6 +271,7 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         }
         self.feature_importances_ = training.importances
         self.groups_ = name_groups(training.groups, table)
+        self.training_ = training.record
         self.calibration_ = np.array(training.calibration)
         return training
 

@@ -57,6 +57,8 @@ class AdditiveRegressor(AdditiveEstimator, CertifiedRegressor):
         Mean size of what each column adds to the answer, as a share of all; columns of a group share alike.
     groups_ : tuple of tuples
         Columns that were trained together, by name or, where the table had no names, by number; empty without groups.
+    training_ : TrainingRecord
+        As of `AdditiveClassifier`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

@@ -342,7 +342,7 @@ def name_groups(groups: Sequence[Sequence[int]], table: TrainingTable) -> tuple[
 def warn_of_gaps(groups: Any, table: TrainingTable) -> tuple[str, ...]:
     """Say which columns were not looked at where groups are to be found."""
     asked = isinstance(groups, str) and groups == "auto"
-    gaps = [quote_short(table.name(column)) for column in table.find_gaps()] if asked else []
+    gaps = [quote_short(table.name(column)) for column in table.list_missing()] if asked else []
     if not gaps:
         return ()
     more = ", ..." if len(gaps) > 5 else ""

@@ -75,6 +75,8 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
             "error": training.path.error.tolist(),
         }
         self.feature_importances_ = training.importances
+        if training.record is not None:
+            self.training_ = training.record
         return training.warnings
 
     def _read_numbers(

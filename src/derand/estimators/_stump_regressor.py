@@ -53,6 +53,8 @@ class StumpRegressor(CertifiedRegressor):
         left out, in deviations of the target, and its standard error).
     feature_importances_ : array of shape (n_features,)
         Mean size of what each column adds to the answer, as a share of all.
+    training_ : TrainingRecord
+        As of `AdditiveClassifier`.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 CLASSIFIER, REGRESSOR = "classifier", "regressor"
 _FIELDS = ("noise", "feature_names", "categories", "whole", "dates", "booleans", "ensemble", "training")
 """What every estimator's file holds besides its class, its parameters and its classes."""
-_STATED = {"ensemble_", "noise_", "classes_", "encoding_", "n_features_in_", "feature_names_in_"}
+_STATED = {"ensemble_", "noise_", "classes_", "encoding_", "n_features_in_", "feature_names_in_", "training_"}
+"""What is written elsewhere, and how a model was trained, which says nothing about what it answers."""
 _FITTED_NAME = re.compile(r"[a-z](\w*[a-z0-9])?_", flags=re.ASCII)
 
 

@@ -8,15 +8,23 @@ warned of stands in their results.
 from __future__ import annotations
 
 from derand.train._moments import Moments
-from derand.train._shared import CodedRows, PartsInMemory, SharedTable
-from derand.train.additive import AdditiveOptions, AdditiveTraining, train_additive
+from derand.train.additive import AdditiveTraining, train_additive
 from derand.train.bins import BinnedTable, NumberBins, bin_table, code_rows
 from derand.train.counts import CountedTable, CountingPlan, PartCounts, add_counts, count_part
 from derand.train.design.groups import MOST_COLUMNS
+from derand.train.formulations import AdditiveOptions
 from derand.train.histogram import Histogram, cut_into_blocks, merge_histograms, tabulate
 from derand.train.losses.margin_loops import hash_rows
 from derand.train.paper.boosting import TreeBoosting, VoteBoosting, boost_stumps, boost_vote
-from derand.train.paper.stumps import CategoryLeaves, Stumps, StumpTraining, find_first_step, join_tables, train_stumps
+from derand.train.paper.stumps import (
+    CategoryLeaves,
+    Stumps,
+    StumpTraining,
+    choose_first_step,
+    join_tables,
+    train_stumps,
+)
+from derand.train.parts import CodedRows, PartsInMemory, WholeTable
 from derand.train.regression import (
     RegressionTable,
     RegressionTraining,
@@ -27,13 +35,14 @@ from derand.train.selection.penalties import SelectionPath
 from derand.train.splits import (
     SplitGrid,
     Splits,
-    find_resolution,
-    find_splits,
+    compute_resolution,
     measure_entropy,
     measure_left,
     search_grid,
     search_minimum,
+    search_splits,
 )
+from derand.train.strategies import TrainingRecord
 from derand.train.table import SCALINGS, Spread, TrainingTable, measure_units
 
 __all__ = [
@@ -54,25 +63,25 @@ __all__ = [
     "RegressionTable",
     "RegressionTraining",
     "SelectionPath",
-    "SharedTable",
     "SplitGrid",
     "Splits",
     "Spread",
     "StumpTraining",
     "Stumps",
+    "TrainingRecord",
     "TrainingTable",
     "TreeBoosting",
     "VoteBoosting",
+    "WholeTable",
     "add_counts",
     "bin_table",
     "boost_stumps",
     "boost_vote",
+    "choose_first_step",
     "code_rows",
+    "compute_resolution",
     "count_part",
     "cut_into_blocks",
-    "find_first_step",
-    "find_resolution",
-    "find_splits",
     "hash_rows",
     "join_tables",
     "measure_entropy",
@@ -81,6 +90,7 @@ __all__ = [
     "merge_histograms",
     "search_grid",
     "search_minimum",
+    "search_splits",
     "tabulate",
     "train_additive",
     "train_additive_regressor",

@@ -70,7 +70,7 @@ class Moments:
     def __add__(self, other: Moments) -> Moments:
         return Moments(self.n_values + other.n_values, self.total + other.total, self.squares + other.squares)
 
-    def find_deviation(self) -> float:
+    def compute_deviation(self) -> float:
         """The population deviation, rounded once; 0 where there are no values."""
         spread = self.n_values * self.squares - self.total**2
         if not spread:

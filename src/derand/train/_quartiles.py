@@ -30,12 +30,12 @@ def measure_quartile_range(values: FloatArray, weights: FloatArray | None) -> fl
         order = np.argsort(values, kind="stable")
         ordered, running = values[order], np.cumsum(weights[order])
         shares = running / running[-1]
-        places = [_find_places(shares, part / 4) for part in (1, 3)]
+        places = [_locate_share(shares, part / 4) for part in (1, 3)]
     low, high = (ordered[first] + (ordered[last] - ordered[first]) / 2 for first, last in places)
     return float(high - low)
 
 
-def _find_places(shares: FloatArray, share: float) -> tuple[int, int]:
+def _locate_share(shares: FloatArray, share: float) -> tuple[int, int]:
     """Where a share of the weight is reached, and where it is passed; `shares` holds what is reached at each value."""
     reached, passed = np.minimum(np.searchsorted(shares, [share - _TIE, share + _TIE]), shares.size - 1)
     return int(reached), int(passed)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray, IntArray
 from derand._core.threads import run_blocks
-from derand.train.losses.margin_loops import find_codes, hash_rows, index_edges
+from derand.train.losses.margin_loops import code_values, hash_rows, index_edges
 from derand.train.table import TrainingTable
 
 MAX_BINS = 254
@@ -104,6 +104,11 @@ class BinnedTable:
         ordered = np.sort(self.keys)
         return 1 + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
 
+    def miss_categories(self) -> list[bool]:
+        """Whether some row misses each categorical column."""
+        first = len(self.numbers)
+        return [bool((self.codes[:, at] == count).any()) for at, (_, count) in enumerate(self.categories, first)]
+
     def take(self, rows: IntArray) -> BinnedTable:
         """Some of the rows."""
         return replace(
@@ -178,14 +183,14 @@ def _cut_column(feature: int, rows: FloatArray, weights: FloatArray, n_bins: int
         starts = np.concatenate([[0], last + 1])
     else:
         starts = np.arange(values.size)
-    edges = _find_between(values[starts[1:] - 1], values[starts[1:]])
+    edges = _separate(values[starts[1:] - 1], values[starts[1:]])
     shares = np.add.reduceat(mass, starts)
     middle = np.add.reduceat(mass * (values / 2), starts) / shares * 2  # halves: a sum of doubles may be infinite
     centers = np.clip(middle, values[starts], values[np.append(starts[1:] - 1, values.size - 1)])
     return NumberBins(feature, edges, centers, shares / total, float(weights[~there].sum() / total))
 
 
-def _find_between(low: FloatArray, high: FloatArray) -> FloatArray:
+def _separate(low: FloatArray, high: FloatArray) -> FloatArray:
     """Numbers above the lower and at most the higher ones: in the middle, where there is room."""
     middle = low + (high - low) / 2
     return np.where((middle > low) & np.isfinite(middle), middle, high)
@@ -197,14 +202,16 @@ def code_rows(
     """Codes of rows, columns in the order of the bins and categories."""
     columns = np.array([one.feature for one in numbers] + [feature for feature, _ in categories], dtype=np.int64)
     edges = [one.edges for one in numbers] + [np.arange(1, count, dtype=np.float64) for _, count in categories]
-    gaps = np.array([one.centers.size for one in numbers] + [count for _, count in categories], dtype=np.int64)
+    missing_codes = np.array([one.centers.size for one in numbers] + [count for _, count in categories], dtype=np.int64)
     starts = np.cumsum([0, *(one.size for one in edges)], dtype=np.int64)
     flat = np.concatenate(edges) if edges else np.empty(0)
     index, origins, scales = _index(edges, flat, starts, min(_CELLS, max(X.shape[0], 1)))
-    codes = np.empty((X.shape[0], columns.size), dtype=np.uint8 if gaps.max(initial=0) < 256 else np.uint32)
+    codes = np.empty((X.shape[0], columns.size), dtype=np.uint8 if missing_codes.max(initial=0) < 256 else np.uint32)
 
     def fill(block: slice) -> None:
-        find_codes(np.ascontiguousarray(X[block]), columns, flat, starts, origins, scales, index, gaps, codes[block])
+        code_values(
+            np.ascontiguousarray(X[block]), columns, flat, starts, origins, scales, index, missing_codes, codes[block]
+        )
 
     run_blocks(fill, X.shape[0], _BLOCK_ROWS, n_threads)
     return codes

@@ -33,12 +33,12 @@ class CountedRows(Protocol):
     @property
     def numerical(self) -> IntArray: ...
     def name(self, column: int) -> str | int: ...
-    def find_known(self) -> IntArray: ...
-    def find_gaps(self) -> tuple[int, ...]: ...
+    def list_known(self) -> IntArray: ...
+    def list_missing(self) -> tuple[int, ...]: ...
     def count_classes(self) -> Counts: ...
     def count_categories(self, column: int) -> Counts: ...
     def count_category_rows(self, column: int) -> IntArray: ...
-    def count_gaps(self, column: int) -> Counts: ...
+    def count_missing(self, column: int) -> Counts: ...
     def tabulate(self, columns: IntArray, units: FloatArray, resolution: float) -> list[Histogram]: ...
 
 
@@ -49,7 +49,7 @@ class PartCounts:
     Attributes
     ----------
     classes : array of shape (n_classes,)
-    gaps : array of shape (n_features, n_classes)
+    missing : array of shape (n_features, n_classes)
         Rows of each class in which a column is missing.
     categories : mapping of column to array of shape (n_classes, n_categories)
     blocks : tuple of tuples of Histogram
@@ -57,7 +57,7 @@ class PartCounts:
     """
 
     classes: IntArray
-    gaps: IntArray
+    missing: IntArray
     categories: Mapping[int, IntArray]
     blocks: tuple[tuple[Histogram, ...], ...]
 
@@ -104,7 +104,7 @@ def count_part(table: TrainingTable, plan: CountingPlan) -> PartCounts:
 
     return PartCounts(
         table.count_classes(),
-        np.stack([table.count_gaps(column) for column in range(table.n_features)]),
+        np.stack([table.count_missing(column) for column in range(table.n_features)]),
         {column: table.count_categories(column) for column in table.n_categories},
         tuple(count_block(places) for places in plan.cut()),
     )
@@ -115,7 +115,7 @@ def add_counts(parts: Sequence[PartCounts], resolution: float) -> PartCounts:
     first = parts[0]
     return PartCounts(
         np.sum([part.classes for part in parts], axis=0),
-        np.sum([part.gaps for part in parts], axis=0),
+        np.sum([part.missing for part in parts], axis=0),
         {column: np.sum([part.categories[column] for part in parts], axis=0) for column in first.categories},
         tuple(
             tuple(merge_histograms([part.blocks[at] for part in parts], resolution)) for at in range(len(first.blocks))
@@ -162,11 +162,11 @@ class CountedTable:
     def name(self, column: int) -> str | int:
         return self.names[column] if self.names is not None else column
 
-    def find_known(self) -> IntArray:
+    def list_known(self) -> IntArray:
         return self.plan.columns
 
-    def find_gaps(self) -> tuple[int, ...]:
-        return tuple(column for column in self.numerical.tolist() if self.counts.gaps[column].any())
+    def list_missing(self) -> tuple[int, ...]:
+        return tuple(column for column in self.numerical.tolist() if self.counts.missing[column].any())
 
     def count_classes(self) -> Counts:
         return self.counts.classes
@@ -177,8 +177,8 @@ class CountedTable:
     def count_category_rows(self, column: int) -> IntArray:
         return np.asarray(self.counts.categories[column].sum(axis=0))
 
-    def count_gaps(self, column: int) -> Counts:
-        return np.asarray(self.counts.gaps[column])
+    def count_missing(self, column: int) -> Counts:
+        return np.asarray(self.counts.missing[column])
 
     def tabulate(self, columns: IntArray, units: FloatArray, resolution: float) -> list[Histogram]:
         """The histograms of a block of columns, as they were counted; others are refused."""

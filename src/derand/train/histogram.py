@@ -145,7 +145,7 @@ def merge_histograms(parts: Sequence[Sequence[Histogram]], resolution: float) ->
     >>> histogram.levels.tolist(), histogram.counts[0].tolist()
     ([0.0, 2.0], [[1, 0], [1, 1]])
     """
-    homes = _find_homes(parts)
+    homes = _locate_columns(parts)
     columns = np.array(sorted(homes[0]), dtype=np.int64)
     every = [[home[column] for home in homes] for column in columns.tolist()]
     frame = _Frame(
@@ -162,7 +162,7 @@ _Home = tuple[Histogram, int]
 """Where a column is: its histogram, and which of its columns."""
 
 
-def _find_homes(parts: Sequence[Sequence[Histogram]]) -> list[dict[int, _Home]]:
+def _locate_columns(parts: Sequence[Sequence[Histogram]]) -> list[dict[int, _Home]]:
     """The places of all columns in each part; parts that do not belong to one table are refused."""
     if not parts:
         raise ValueError("`parts` must hold the histograms of at least one part of a table, got none.")
@@ -238,10 +238,10 @@ class _Column:
 
 def _list_present(values: FloatArray, target: Target, weights: Counts) -> _Column:
     """What occurs in a column, without rows in which it is missing."""
-    gaps = np.isnan(values)
-    if not gaps.any():
+    is_missing = np.isnan(values)
+    if not is_missing.any():
         return _Column(values, target, weights)
-    return _Column(values[~gaps], target[~gaps], weights[~gaps])
+    return _Column(values[~is_missing], target[~is_missing], weights[~is_missing])
 
 
 def _join_column(places: Sequence[_Home]) -> _Column:
@@ -364,7 +364,7 @@ def _share_bins(
         span = float((frame.highs[position] - low) / unit)
         width = max(resolution, span / (MAX_BINS - 1))
         codes = np.rint((column.values - low) / (unit * width)).astype(np.uint16)
-        known = [_find_bins(bins, low, width, int(frame.columns[position])) for bins in column.bins]
+        known = [_match_bins(bins, low, width, int(frame.columns[position])) for bins in column.bins]
         size = 1 + max(int(part.max(initial=0)) for part in (codes, *known))
         counts = _count(codes, column.target, column.weights, n_classes, size)
         for bins, places in zip(column.bins, known, strict=True):
@@ -377,7 +377,7 @@ def _share_bins(
     yield from parts.values()
 
 
-def _find_bins(bins: _Bins, low: float, width: float, column: int) -> Codes:
+def _match_bins(bins: _Bins, low: float, width: float, column: int) -> Codes:
     """Numbers of bins on a grid; bins of another one are refused."""
     codes = np.rint(bins.levels / width)
     if bins.low != low or not np.array_equal(codes * width, bins.levels):

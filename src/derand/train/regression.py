@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,29 +19,32 @@ from derand._core.progress import tell
 from derand.model import MAX_SCORE, AdditiveEnsemble, CategoryShape, Shape
 from derand.noise import Noise
 from derand.threat import Threat
+from derand.train import strategies
 from derand.train.bins import MAX_BINS, BinnedTable, NumberBins, bin_table
-from derand.train.design.columns import Design, NumberColumn, design_model, leave_in_place
-from derand.train.design.groups import GroupBins, design_group, group_columns
-from derand.train.design.shapes import measure_spans, read_lead
-from derand.train.losses.ends import EndLoss
-from derand.train.losses.margin import Precondition, Stage, WeightFit
+from derand.train.design.columns import Design, ModelSpec, NumberColumn, leave_in_place
+from derand.train.design.groups import group_columns
+from derand.train.design.model import design_model
+from derand.train.design.shapes import measure_spans
+from derand.train.losses.margin import MarginLoss
+from derand.train.losses.rows import EndsInMemory
 from derand.train.losses.squares import add_functions, choose_penalty, sum_squares
+from derand.train.optimisers.descent import Objective, Precondition, Stage
 from derand.train.selection.folds import share_codes, spread_rows
 from derand.train.selection.importance import measure_importances
-from derand.train.selection.interactions import find_pairs
+from derand.train.selection.interactions import select_pairs
 from derand.train.selection.penalties import SelectionPath
 from derand.train.selection.shrinking import shrink_by
+from derand.train.strategies import Sizes, TrainingRecord, choose_strategy
 from derand.train.table import TrainingTable
+from derand.train.trainer import tell_of_fit
 
 _FEW_BINS = 96  # of columns that are moved
-_FEW_CUTS, _MANY_CUTS, _MANY_ROWS = 32, 128, 10_000
-_MOST_WEIGHTS = 3_000  # of all columns together: their products are solved at once
+_FEW_CUTS = 32
 _LEAST_SHARE = 1e-9
 _SEARCH_PENALTY = 1.0  # of the additive model whose errors pairs are to explain
 _DIGITS = 9  # that descent is given
-_MOST_ROWS = 20_000  # that intervals are narrowed on, and the penalty is chosen on
 _SUPPORT = {"mean": 2**16, "vote": 2**13}
-"""Whole scores between the lowest and the highest sum: a median needs the law of all of them."""
+"""Whole scores between the lowest and the highest sum: a median needs the pmf of all of them."""
 _STAGES = (
     Stage(0.1, 40, 1e-6),
     Stage(0.03, 40, 1e-6),
@@ -121,6 +123,8 @@ class RegressionTraining:
     warnings : tuple of str
     groups : tuple of tuples of int
         Columns that were trained together.
+    record : TrainingRecord or None
+        Which strategy was taken, and why.
     """
 
     model: AdditiveEnsemble
@@ -129,6 +133,7 @@ class RegressionTraining:
     importances: FloatArray
     warnings: tuple[str, ...] = ()
     groups: tuple[tuple[int, ...], ...] = ()
+    record: TrainingRecord | None = None
 
 
 def train_additive_regressor(
@@ -163,37 +168,16 @@ def train_additive_regressor(
     """
     n_bins = _FEW_BINS if radius > 0 else MAX_BINS
     binned = bin_table(table.rows, n_bins=n_bins, seed=seed, n_threads=n_threads)
-    wanted = _MANY_CUTS if binned.count_distinct() > _MANY_ROWS else _FEW_CUTS
-    most = n_cuts or max(4, min(wanted, _MOST_WEIGHTS // max(len(binned.numbers), 1)))
-    design = partial(
-        _design_columns, noise=noise, threat=threat, radius=radius, n_cuts=most, n_features=table.rows.n_features
+    cuts = strategies.count_cuts(binned.count_distinct(), len(binned.numbers), strategies.LIMITS.most_squares)
+    spec = ModelSpec(noise, threat, table.rows.n_features, n_cuts or cuts, n_cuts or cuts)
+    binned = _shrink_numbers(
+        leave_in_place(design_model(binned, spec, radius)), binned, table.standardise(), least_rows
     )
-    binned = _shrink_numbers(leave_in_place(design(binned)), binned, table.standardise(), least_rows)
     if groups is None:
-        groups = _find_groups(leave_in_place(design(binned)), binned, table.standardise())
-    binned = group_columns(binned, groups, most)
-    return replace(_fit_design(table, binned, design(binned), regularization, rule), groups=groups)
-
-
-def _design_columns(
-    binned: BinnedTable, *, noise: Noise | None, threat: Threat, radius: float, n_cuts: int, n_features: int
-) -> Design:
-    """The functions of all columns and groups, and where the threat may take them."""
-
-    def join(bins: NumberBins) -> NumberColumn | None:
-        return design_group(bins, threat, radius, noise, n_cuts, n_features) if isinstance(bins, GroupBins) else None
-
-    return design_model(
-        binned,
-        noise,
-        threat,
-        radius,
-        n_cuts=n_cuts,
-        with_ramp=True,
-        monotone={},
-        n_features=n_features,
-        join=join,
-    )
+        groups = _select_groups(leave_in_place(design_model(binned, spec, radius)), binned, table.standardise())
+    binned = group_columns(binned, groups, spec.n_cuts)
+    found = _fit_design(table, binned, design_model(binned, spec, radius), regularization, rule)
+    return replace(found, groups=groups)
 
 
 def _shrink_numbers(design: Design, binned: BinnedTable, target: FloatArray, least_rows: int | None) -> BinnedTable:
@@ -207,17 +191,17 @@ def _shrink_numbers(design: Design, binned: BinnedTable, target: FloatArray, lea
     return shrink_by(binned, binned.weights, left[:, None], variance, least_rows)
 
 
-def _find_groups(design: Design, binned: BinnedTable, target: FloatArray) -> tuple[tuple[int, ...], ...]:
+def _select_groups(design: Design, binned: BinnedTable, target: FloatArray) -> tuple[tuple[int, ...], ...]:
     """Pairs of columns that say more together than each by itself, of what an additive model leaves unexplained."""
-    some = spread_rows(binned, _MOST_ROWS)
+    some = spread_rows(binned, strategies.LIMITS.choice_rows)
     rows = binned.take(some)
     left = target[some] - add_functions(design, rows, _fit_first(design, binned, target))
-    return find_pairs(rows, left[:, None], np.ones((left.size, 1)))
+    return select_pairs(rows, left[:, None], np.ones((left.size, 1)))
 
 
 def _fit_first(design: Design, binned: BinnedTable, target: FloatArray) -> FloatArray:
     """Weights by some of the rows, for a first look at what is left to explain."""
-    some = spread_rows(binned, _MOST_ROWS)
+    some = spread_rows(binned, strategies.LIMITS.choice_rows)
     rows = binned.take(some)
     with threadpool_limits(1, user_api="blas"):
         penalties = design.list_penalties(_SEARCH_PENALTY) / rows.count_distinct()
@@ -257,7 +241,7 @@ def train_stump_regressor(
     with threadpool_limits(1, user_api="blas"):
         for _ in range(n_rounds):
             for at, bins in enumerate(binned.numbers):
-                cut = _find_stump(bins, binned.codes[:, at], left, binned.weights, noise)
+                cut = _search_stump(bins, binned.codes[:, at], left, binned.weights, noise)
                 if cut is not None and cut not in cuts[at]:
                     cuts[at].append(cut)
             design = _design_stumps(binned, cuts, noise)
@@ -266,7 +250,9 @@ def train_stump_regressor(
     return _fit_design(table, binned, design, regularization, rule)
 
 
-def _find_stump(bins: NumberBins, codes: IntArray, left: FloatArray, weights: FloatArray, noise: Noise) -> float | None:
+def _search_stump(
+    bins: NumberBins, codes: IntArray, left: FloatArray, weights: FloatArray, noise: Noise
+) -> float | None:
     """Where a stump on one column explains most of what is left, its leaves being means under noise; None without."""
     if not bins.edges.size:
         return None
@@ -293,16 +279,8 @@ def _design_stumps(binned: BinnedTable, cuts: Sequence[Sequence[float]], noise: 
 
 def _design_plain(binned: BinnedTable, noise: Noise, n_cuts: int) -> Design:
     """A design of jumps alone, where nothing is moved."""
-    return design_model(
-        binned,
-        noise,
-        Threat(norm=2),
-        0.0,
-        n_cuts=n_cuts,
-        with_ramp=False,
-        monotone={},
-        n_features=1 + max((one.feature for one in binned.numbers), default=0),
-    )
+    n_features = 1 + max((one.feature for one in binned.numbers), default=0)
+    return design_model(binned, ModelSpec(noise, Threat(norm=2), n_features, n_cuts), 0.0, with_ramp=False)
 
 
 def _place_cuts(column: NumberColumn, cuts: FloatArray, noise: Noise) -> NumberColumn:
@@ -318,26 +296,30 @@ def _fit_design(
     table: RegressionTable, binned: BinnedTable, design: Design, regularization: float | None, rule: str
 ) -> RegressionTraining:
     """Weights of a design's functions, and the model that they make."""
-    target = table.standardise()
+    target, n_columns = table.standardise(), binned.codes.shape[1]
+    sizes = Sizes("regression", target.size, n_columns, len(binned.numbers), moves=not design.is_plain)
+    strategy, n_steps = choose_strategy(sizes), 0
     with threadpool_limits(1, user_api="blas"):
-        some = spread_rows(binned, _MOST_ROWS)
+        some = spread_rows(binned, strategies.LIMITS.choice_rows)
         chosen, path = regularization, SelectionPath.of([])
         if chosen is None:
             chosen, path = choose_penalty(design, binned.take(some), target[some])
-        tell(f"training: fitting {target.size:,} rows at penalty {chosen:.3g}")
+        tell_of_fit(target.size, chosen)
         penalties = design.list_penalties(chosen) / binned.count_distinct()
         weights = sum_squares(design, binned, target).solve(penalties)
-        if not design.is_plain:
-            weights = _narrow(design, binned.take(some), target[some], penalties, weights)
+        if strategy.loss == "interval ends":
+            weights, n_steps = _narrow(design, binned.take(some), target[some], penalties, weights)
     model = _build_model(design, weights, table, rule)
     importances = measure_importances(design, weights, binned, table.rows.n_features)
-    return RegressionTraining(model, chosen, path, importances)
+    record = TrainingRecord.of(strategy, sizes, chosen, n_steps)
+    tell(f"training: {record}")
+    return RegressionTraining(model, chosen, path, importances, record=record)
 
 
 def _narrow(
     design: Design, rows: BinnedTable, target: FloatArray, penalties: FloatArray, start: FloatArray
-) -> FloatArray:
-    """Weights that lose least at both ends of the intervals; those of no function where these lose less.
+) -> tuple[FloatArray, int]:
+    """Weights that lose least at both ends of the intervals, those of no function where these lose less; and steps.
 
     Descent magnifies the last digits of what it is given, which depend on the order of rows and on how their weights
     were written: so rows are put in an order of their own, and numbers are rounded.
@@ -347,11 +329,12 @@ def _narrow(
     target, start = np.round(target, _DIGITS), np.round(start, _DIGITS)
     design = replace(design, numbers=tuple(_round_shares(one) for one in design.numbers))
     change = Precondition(design, penalties, share_codes(design, rows), 0.5)
-    fit = WeightFit(EndLoss(design, rows, target), penalties, change)
     constant = np.zeros(start.size)
     constant[0] = float(np.average(target, weights=rows.weights))
-    found = min((fit.fit(start, _STAGES), fit.fit_anew(constant, _STAGES)), key=fit.measure)
-    return found if fit.measure(found) < fit.measure(constant) else constant
+    loss = MarginLoss(design, EndsInMemory(design, rows, target))
+    fit = Objective(loss, penalties, change, constant)
+    found = min((fit.descend(start, _STAGES), fit.descend_anew(constant, _STAGES)), key=fit.measure)
+    return (found if fit.measure(found) < fit.measure(constant) else constant), fit.n_steps
 
 
 def _round_shares(column: NumberColumn) -> NumberColumn:
@@ -371,9 +354,9 @@ def _merge_equal(rows: BinnedTable, target: FloatArray) -> tuple[BinnedTable, Fl
 
 
 def _build_model(design: Design, weights: FloatArray, table: RegressionTable, rule: str) -> AdditiveEnsemble:
-    """The model in units of the target, on a grid on which its law can be afforded."""
+    """The model in units of the target, on a grid on which its pmf can be afforded."""
     size = table.deviation
-    shapes, tables, grids = functions = read_lead(design, weights * size)
+    shapes, tables, grids = functions = design.read(weights * size)
     total = max(sum(measure_spans(functions)), size * 2.0**-20)
     intercept = table.mean + size * float(weights[0])
     levels = max(1, min(int(_SUPPORT[rule] / total), int(MAX_SCORE / 4 / max(abs(intercept), total))))

@@ -19,7 +19,9 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import TINY, FloatArray, IntArray, freeze
 from derand.noise import Noise
-from derand.train.histogram import Histogram, cut_into_blocks, tabulate
+from derand.train.counts import CountedRows
+from derand.train.histogram import Histogram, cut_into_blocks
+from derand.train.table import TrainingTable
 
 MAX_CANDIDATES = 20_000
 """Most candidates per column: beyond that the step grows."""
@@ -50,7 +52,7 @@ class SplitGrid:
         """The grid of boosting: over the range of the values, and as far beyond as bounded noise reaches."""
         return cls(noise.overhang + 0.5 * step, noise.overhang + step, step)
 
-    def find_steps(self, spans: FloatArray) -> FloatArray:
+    def compute_steps(self, spans: FloatArray) -> FloatArray:
         """The step, or a larger one with which a column of such a span has MAX_CANDIDATES candidates."""
         lengths = spans + self.below + self.above
         return np.where(lengths <= MAX_CANDIDATES * self.step, self.step, lengths / MAX_CANDIDATES)
@@ -94,7 +96,14 @@ Search = Callable[[Histogram, FloatArray, SplitGrid, Noise], "tuple[FloatArray, 
 """(histogram, class_weight, grid, noise) -> positions (n_columns,), rows left of them (n_columns, n_classes)."""
 
 
-def find_splits(
+def search_grid(
+    histogram: Histogram, class_weight: FloatArray, grid: SplitGrid, noise: Noise
+) -> tuple[FloatArray, FloatArray]:
+    """The first of the grid's candidates with the least entropy."""
+    return _search_grids([histogram], class_weight, grid, noise)
+
+
+def search_splits(
     X: FloatArray,
     columns: IntArray,
     target: NDArray[np.uint8],
@@ -114,107 +123,55 @@ def find_splits(
     with one exception: a column with more than `MAX_LEVELS` distinct values is searched on bins, BINS_PER_STEP of them
     per step and per scale of the noise.
     """
-
-    def count(block: IntArray, units: FloatArray, resolution: float) -> list[Histogram]:
-        return tabulate(X, block, target, None, units, resolution, n_classes=class_weight.size)
-
-    source = RowCounts(X.shape[0], X.shape[1], count)
-    return split_columns(source, columns, noise, grid, class_weight=class_weight, search=search, n_threads=n_threads)
+    table = TrainingTable(X, target, class_weight)
+    return split_columns(table, columns, noise, grid, search=search or search_grid, n_threads=n_threads)[0]
 
 
-@dataclass(frozen=True, slots=True)
-class RowCounts:
-    """Rows as splits see them: through histograms of blocks of columns.
-
-    Attributes
-    ----------
-    n_rows, n_features : int
-    tabulate : callable
-        (columns, units, resolution) -> histograms of those columns.
-    """
-
-    n_rows: int
-    n_features: int
-    tabulate: Callable[[IntArray, FloatArray, float], list[Histogram]]
-
-
-def split_columns(
-    source: RowCounts,
-    columns: IntArray,
-    noise: Noise,
-    grid: SplitGrid,
-    *,
-    class_weight: FloatArray,
-    search: Search | None = None,
-    n_threads: int = 1,
-) -> Splits:
-    """`find_splits` for rows that are counted by whoever has them."""
-    questions = [lambda histogram: (histogram, class_weight)]
-    return _answer(questions, columns, source, noise, grid, search or search_grid, n_threads)[0]
-
-
-def split_classes(
-    source: RowCounts,
-    columns: IntArray,
-    noise: Noise,
-    grid: SplitGrid,
-    *,
-    class_weight: FloatArray,
-    rest_weight: FloatArray,
-    search: Search | None = None,
-    n_threads: int = 1,
-) -> list[Splits]:
-    """For each of several classes the best split of each column into it and the rest.
-
-    `source`, `columns`, `noise`, `grid`, `class_weight`, `search`, `n_threads`: as for `split_columns`; `rest_weight`
-    (n_classes, 2): what the rest and the class count in the class's own splits.
-    """
-
-    def oppose(code: int) -> _Question:
-        def ask(histogram: Histogram) -> tuple[Histogram, FloatArray]:
-            rows = histogram.counts * class_weight[:, None]
-            rest = np.delete(rows, code, axis=1).sum(axis=1)
-            return replace(histogram, counts=np.stack([rest, rows[:, code]], axis=1)), rest_weight[code]
-
-        return ask
-
-    questions = [oppose(code) for code in range(class_weight.size)]
-    return _answer(questions, columns, source, noise, grid, search or search_grid, n_threads)
-
-
-_Question = Callable[[Histogram], "tuple[Histogram, FloatArray]"]
-"""Rows of two classes made of a histogram, and what each of them counts."""
-
-
-def find_resolution(noise: Noise, grid: SplitGrid) -> float:
+def compute_resolution(noise: Noise, grid: SplitGrid) -> float:
     """How finely values are put into bins, in units, where there are too many of them."""
     return min(grid.step, noise.magnitude) / BINS_PER_STEP
 
 
-def _answer(
-    questions: Sequence[_Question],
+def split_columns(
+    table: CountedRows,
     columns: IntArray,
-    source: RowCounts,
     noise: Noise,
     grid: SplitGrid,
-    search: Search,
-    n_threads: int,
+    *,
+    rest_weight: FloatArray | None = None,
+    search: Search = search_grid,
+    n_threads: int = 1,
 ) -> list[Splits]:
-    """The best splits for each question, from one histogram of each block of columns."""
-    resolution = find_resolution(noise, grid)
-    units = noise.units_of(np.arange(source.n_features))
+    """The best split of each column, from one histogram of each block of columns.
+
+    With `rest_weight` (n_classes, 2), what the rest and the class count in a class's own splits, there is an entry per
+    class: the best splits of columns into it and the rest. Otherwise all classes are told apart together, in one entry.
+    """
+    resolution, class_weight = compute_resolution(noise, grid), table.class_weight
+    units = noise.units_of(np.arange(table.n_features))
+
+    def oppose(histogram: Histogram, code: int) -> Histogram:
+        rows = histogram.counts * class_weight[:, None]
+        rest = np.delete(rows, code, axis=1).sum(axis=1)
+        return replace(histogram, counts=np.stack([rest, rows[:, code]], axis=1))
 
     def work(block: IntArray) -> list[Splits]:
-        histograms = source.tabulate(block, units[block], resolution)
-        return [_split([ask(one) for one in histograms], grid, noise, search) for ask in questions]
+        histograms = table.tabulate(block, units[block], resolution)
+        if rest_weight is None:
+            return [_split(histograms, class_weight, grid, noise, search)]
+        return [
+            _split([oppose(one, code) for one in histograms], weight, grid, noise, search)
+            for code, weight in enumerate(rest_weight)
+        ]
 
-    blocks = cut_into_blocks(columns, source.n_rows)
+    blocks = cut_into_blocks(columns, table.n_rows)
     if n_threads == 1 or len(blocks) <= 1:
         results = [work(block) for block in blocks]
     else:
         with ThreadPoolExecutor(n_threads) as pool:
             results = list(pool.map(work, blocks))
-    return [_in_order(columns, [result[at] for result in results]) for at in range(len(questions))]
+    n_entries = 1 if rest_weight is None else len(rest_weight)
+    return [_in_order(columns, [result[at] for result in results]) for at in range(n_entries)]
 
 
 def _in_order(columns: IntArray, parts: list[Splits]) -> Splits:
@@ -225,13 +182,14 @@ def _in_order(columns: IntArray, parts: list[Splits]) -> Splits:
     return Splits(**{name: values[place] for name, values in joined.items()})
 
 
-def _split(asked: Sequence[tuple[Histogram, FloatArray]], grid: SplitGrid, noise: Noise, search: Search) -> Splits:
-    """The best splits of the columns of some histograms, one or more; classes weigh the same in all of them."""
-    histograms, class_weight = [one for one, _ in asked], asked[0][1]
+def _split(
+    histograms: Sequence[Histogram], class_weight: FloatArray, grid: SplitGrid, noise: Noise, search: Search
+) -> Splits:
+    """The best splits of the columns of some histograms, one or more."""
     totals = np.concatenate([one.counts.sum(axis=2) for one in histograms]) * class_weight
     spans = np.concatenate([one.spans for one in histograms])
     position, left = np.zeros(spans.size), totals.copy()
-    steps = grid.find_steps(spans)
+    steps = grid.compute_steps(spans)
     starts = np.cumsum([0, *(one.columns.size for one in histograms)])
     for step in np.unique(steps[spans > 0]):
         own = SplitGrid(grid.below, grid.above, float(step))
@@ -280,13 +238,6 @@ def _search_all(
     return position, left
 
 
-def search_grid(
-    histogram: Histogram, class_weight: FloatArray, grid: SplitGrid, noise: Noise
-) -> tuple[FloatArray, FloatArray]:
-    """The first of the grid's candidates with the least entropy."""
-    return _search_grids([histogram], class_weight, grid, noise)
-
-
 def _search_grids(
     histograms: Sequence[Histogram], class_weight: FloatArray, grid: SplitGrid, noise: Noise
 ) -> tuple[FloatArray, FloatArray]:
@@ -305,7 +256,7 @@ def _search_grids(
     totals = np.concatenate([one.counts.sum(axis=2) for one in histograms]) * class_weight
     entropy = measure_entropy(left, totals)
     entropy[beyond] = np.inf
-    best = _find_first_minimum(entropy)
+    best = _select_first_minimum(entropy)
     return candidates[best], left[np.arange(best.size), :, best]
 
 
@@ -321,7 +272,7 @@ def search_minimum(
     if noise.kinks:
         kinks = np.unique(np.add.outer(noise.magnitude * np.array(noise.kinks), histogram.levels))
         left, entropy = _try_candidates(histogram, class_weight, grid, noise, kinks)
-        best = _find_first_minimum(entropy)
+        best = _select_first_minimum(entropy)
         return kinks[best], left[np.arange(best.size), :, best]
     candidates = grid.candidates(float(histogram.spans.max()))
     _, entropy = _try_candidates(histogram, class_weight, grid, noise, candidates)
@@ -332,7 +283,7 @@ def search_minimum(
     return position, masses
 
 
-def _find_first_minimum(entropy: FloatArray) -> IntArray:
+def _select_first_minimum(entropy: FloatArray) -> IntArray:
     """First candidate of the least entropy of each column; what rounding alone tells apart counts as equal."""
     return np.asarray((entropy <= entropy.min(axis=1, keepdims=True) + _ENTROPY_ERROR).argmax(axis=1))
 

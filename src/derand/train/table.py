@@ -17,6 +17,7 @@ from derand._core.arrays import FloatArray, IntArray
 from derand.train._moments import Moments
 from derand.train._quartiles import measure_quartile_range
 from derand.train.histogram import Counts, Histogram, tabulate
+from derand.train.parts import WholeTable
 
 MAX_CLASSES = 256
 """A class takes a byte."""
@@ -49,6 +50,8 @@ class TrainingTable:
         Names of the columns.
     spreads : mapping of column number to Spread
         Of numerical columns, where the rows are a sample of a table whose units count.
+    whole : WholeTable or None
+        The table that the rows are a sample of, where all of its rows are to be fitted.
 
     Examples
     --------
@@ -64,6 +67,7 @@ class TrainingTable:
     n_categories: Mapping[int, int] = field(default_factory=dict)
     names: tuple[str, ...] | None = None
     spreads: Mapping[int, Spread] = field(default_factory=dict)
+    whole: WholeTable | None = None
 
     def __post_init__(self) -> None:
         if not 2 <= self.n_classes <= MAX_CLASSES:
@@ -87,11 +91,11 @@ class TrainingTable:
         every = range(self.n_features)
         return np.array([column for column in every if column not in self.n_categories], dtype=np.int64)
 
-    def find_gaps(self) -> tuple[int, ...]:
+    def list_missing(self) -> tuple[int, ...]:
         """Numerical columns in which some value is missing, increasing."""
         return tuple(column for column in self.numerical.tolist() if np.isnan(self.X[:, column]).any())
 
-    def find_known(self) -> IntArray:
+    def list_known(self) -> IntArray:
         """Numerical columns in which some value is there."""
         return np.array([at for at in self.numerical.tolist() if not np.isnan(self.X[:, at]).all()], dtype=np.int64)
 
@@ -114,7 +118,7 @@ class TrainingTable:
         codes = self.X[:, column]
         return np.bincount(codes[~np.isnan(codes)].astype(np.int64), minlength=self.n_categories[column])
 
-    def count_gaps(self, column: int) -> Counts:
+    def count_missing(self, column: int) -> Counts:
         """What `count_classes` counts, of the rows in which a column is missing."""
         missing = np.isnan(self.X[:, column])
         return self._count(missing, np.zeros(int(missing.sum()), dtype=np.int64), 1)[:, 0]
@@ -190,7 +194,7 @@ def _measure_spread(values: FloatArray, weights: FloatArray | None, moments: Mom
     if quartiles > 0:
         return quartiles
     if weights is None or moments is not None:
-        return (Moments.measure(values) if moments is None else moments).find_deviation()
+        return (Moments.measure(values) if moments is None else moments).compute_deviation()
     return _measure_weighted(values, weights)
 
 

@@ -13,8 +13,11 @@ from derand._core.arrays import FloatArray
 from derand.noise import Gaussian, Laplace, Noise, Uniform
 from derand.threat import Threat
 from derand.train.bins import BinnedTable, bin_table
-from derand.train.design.columns import Design, design_model
-from derand.train.losses.margin import MarginLoss, Precondition
+from derand.train.design.columns import Design, ModelSpec
+from derand.train.design.model import design_model
+from derand.train.losses.margin import MarginLoss
+from derand.train.losses.rows import RowsInMemory
+from derand.train.optimisers.descent import Precondition
 from derand.train.table import TrainingTable
 
 
@@ -31,7 +34,11 @@ def make_rows(n_rows: int = 60, seed: int = 0) -> BinnedTable:
 def make_design(rows: BinnedTable, norm: float | None, noise: Noise | None, radius: float, **changes: Any) -> Design:
     limits = {"limits": {"*": 0.5}} if norm is None else {}
     threat = Threat(norm=norm, units=(1.0, 2.0, 1.0), **limits, **changes)
-    return design_model(rows, noise, threat, radius, n_cuts=5, with_ramp=True, monotone={}, n_features=3)
+    return design_model(rows, ModelSpec(noise, threat, 3, 5), radius)
+
+
+def make_loss(design: Design, rows: BinnedTable, n_threads: int = 1) -> MarginLoss:
+    return MarginLoss(design, RowsInMemory(design, rows, n_threads))
 
 
 def draw_weights(design: Design, seed: int = 1) -> FloatArray:
@@ -64,11 +71,11 @@ def search_margins(design: Design, rows: BinnedTable, weights: FloatArray, radiu
 @pytest.mark.parametrize("norm", [1, 2, np.inf, None])
 @pytest.mark.parametrize("noise", [None, Gaussian(0.3), Uniform(0.5), Laplace(0.4)])
 def test_margins_are_those_of_the_worst_places(norm: float | None, noise: Noise | None) -> None:
-    """Exactly so where nothing couples the columns; in a ball prices prove a little less, never more."""
+    """Exactly so where nothing couples the columns; in a ball multipliers prove a little less, never more."""
     rows = make_rows()
     design = make_design(rows, norm, noise, 0.7)
     weights = draw_weights(design)
-    found = MarginLoss(design, rows).find_margins(weights)
+    found = make_loss(design, rows).compute_margins(weights)
     expected = search_margins(design, rows, weights, 0.7, norm)
     assert (found <= expected + 1e-9).all()
     if norm in (np.inf, None):
@@ -82,45 +89,45 @@ def test_changed_categories_cost_the_best_change() -> None:
     rows = make_rows()
     design = make_design(rows, 2, None, 0.0, l0=1)
     weights = draw_weights(design)
-    found = MarginLoss(design, rows).find_margins(weights)
-    fixed = MarginLoss(make_design(rows, 2, None, 0.0), rows).find_margins(weights)
+    found = make_loss(design, rows).compute_margins(weights)
+    fixed = make_loss(make_design(rows, 2, None, 0.0), rows).compute_margins(weights)
     table = np.append(weights[design.starts[2] : design.starts[3] - 1], 0.0)  # the last one is that of unseen values
     own = np.append(weights[design.starts[2] : design.starts[3]], 0.0)[rows.codes[:, 2]]
     signs = 2.0 * rows.target - 1
     drop = np.maximum(signs * own - np.where(signs > 0, table.min(), -table.max()), 0.0)
     assert (found <= fixed - drop + 1e-9).all()
-    assert found == pytest.approx(fixed - drop, abs=0.35)  # prices are a grid
+    assert found == pytest.approx(fixed - drop, abs=0.35)  # multipliers are a grid
 
 
 @pytest.mark.parametrize("norm", [1, 2, np.inf])
-@pytest.mark.parametrize("blur", [0.3, 0.02, 0.0])
-def test_slopes_are_differences(norm: float, blur: float) -> None:
+@pytest.mark.parametrize("temperature", [0.3, 0.02, 0.0])
+def test_slopes_are_differences(norm: float, temperature: float) -> None:
     rows = make_rows()
     design = make_design(rows, norm, Gaussian(0.3), 0.7, l0=1)
-    loss = MarginLoss(design, rows)
+    loss = make_loss(design, rows)
     weights = draw_weights(design)
-    loss.choose_prices(weights)
-    _, slopes = loss.evaluate(weights, blur)
+    loss.choose_multipliers(weights)
+    _, slopes = loss.evaluate(weights, temperature)
     step = 1e-6
     for at in range(0, weights.size, 3):
         moved = np.zeros(weights.size)
         moved[at] = step
-        difference = (loss.evaluate(weights + moved, blur)[0] - loss.evaluate(weights - moved, blur)[0]) / (2 * step)
+        difference = (
+            loss.evaluate(weights + moved, temperature)[0] - loss.evaluate(weights - moved, temperature)[0]
+        ) / (2 * step)
         assert slopes[at] == pytest.approx(difference, abs=2e-6)
 
 
 def test_slopes_count_what_is_deducted_for_the_widest_function() -> None:
     rows = make_rows()
     design = replace(make_design(rows, 2, Gaussian(0.3), 0.7), deduction=0.73)
-    loss = MarginLoss(design, rows)
+    loss = make_loss(design, rows)
     weights = draw_weights(design)
-    loss.choose_prices(weights)
-    plain = MarginLoss(replace(design, deduction=0.0), rows).find_margins(weights)
-    shapes = [
-        one.read_shape(weights[design.starts[at] : design.starts[at + 1]]) for at, one in enumerate(design.numbers)
-    ]
+    loss.choose_multipliers(weights)
+    plain = make_loss(replace(design, deduction=0.0), rows).compute_margins(weights)
+    shapes = [one.read(weights[design.starts[at] : design.starts[at + 1]]) for at, one in enumerate(design.numbers)]
     widest = max(float(np.ptp(shape.values)) for shape in shapes)
-    deducted = plain - loss.find_margins(weights)
+    deducted = plain - loss.compute_margins(weights)
     assert deducted == pytest.approx(0.73 * widest, rel=0.05)
     _, slopes = loss.evaluate(weights, 0.02)
     for at in range(0, weights.size, 2):
@@ -136,8 +143,8 @@ def test_neither_threads_nor_order_change_the_loss() -> None:
     weights = draw_weights(design)
     found = []
     for n_threads in (1, 2, 5):
-        loss = MarginLoss(design, rows, n_threads)
-        loss.choose_prices(weights)
+        loss = make_loss(design, rows, n_threads)
+        loss.choose_multipliers(weights)
         value, slopes = loss.evaluate(weights, 0.05)
         found.append((value, slopes.tolist()))
     assert found[0] == found[1] == found[2]

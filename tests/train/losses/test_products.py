@@ -8,6 +8,7 @@ import pytest
 from derand import AdditiveClassifier, Gaussian
 from derand.threat import Threat
 from derand.train import NumberBins, TrainingTable, bin_table
+from derand.train.design.columns import ModelSpec
 from derand.train.design.products import ProductDesign, choose_smoothed_cuts, design_products
 from derand.train.losses.products import ProductLoss
 
@@ -19,17 +20,8 @@ def design_some(norm: float) -> tuple[ProductDesign, ProductLoss, np.ndarray]:
     X[:, 7] = rng.integers(0, 3, size=150)
     target = rng.integers(0, 3, size=150).astype(np.uint8)
     binned = bin_table(TrainingTable(X, target, class_weight=np.ones(3), n_categories={7: 3}))
-    design = design_products(
-        binned,
-        [[0, 1, 2, 3], [4, 5]],
-        Gaussian(0.5),
-        Threat(norm=norm),
-        0.3,
-        n_cuts=None,
-        n_single_cuts=5,
-        with_ramp=True,
-        n_features=9,
-    )
+    spec = ModelSpec(Gaussian(0.5), Threat(norm=norm), 9, 5)
+    design = design_products(binned, [[0, 1, 2, 3], [4, 5]], spec, 0.3)
     weights = 0.3 * rng.normal(size=(3, design.n_weights))
     weights[:, design.is_fixed] = 0.0
     parts = sum(added for _, added in design.list_parts(weights, binned.codes))
@@ -41,7 +33,7 @@ def design_some(norm: float) -> tuple[ProductDesign, ProductLoss, np.ndarray]:
 @pytest.mark.parametrize("norm", [1, 2, np.inf])
 def test_slopes_are_those_of_the_loss(norm: float) -> None:
     _, loss, weights = design_some(norm)
-    value, slopes = loss.evaluate(weights)
+    value, slopes = loss.evaluate(weights, 0.0)
     assert value == pytest.approx(loss.measure(weights), rel=1e-6)
     for at in np.random.default_rng(1).choice(np.flatnonzero(slopes), 8):
         step = np.zeros(weights.size)
@@ -53,7 +45,7 @@ def test_slopes_are_those_of_the_loss(norm: float) -> None:
 def test_slopes_do_not_depend_on_threads() -> None:
     design, loss, weights = design_some(2)
     several = ProductLoss(design, loss._all_rows, 3, 4)
-    assert (several.evaluate(weights)[1] == loss.evaluate(weights)[1]).all()
+    assert (several.evaluate(weights, 0.0)[1] == loss.evaluate(weights, 0.0)[1]).all()
 
 
 def test_cuts_lie_where_noise_does_not_hide_them() -> None:

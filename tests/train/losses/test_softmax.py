@@ -12,9 +12,14 @@ from derand._core.arrays import FloatArray
 from derand.noise import Gaussian
 from derand.threat import Threat
 from derand.train.bins import BinnedTable, bin_table
-from derand.train.design.columns import Design, design_model
+from derand.train.design.columns import Design, ModelSpec
+from derand.train.design.model import design_model
+from derand.train.design.steepness import add_steepness
 from derand.train.losses.margin import MarginLoss
-from derand.train.losses.softmax import ClassPrecondition, DuelLoss, SoftmaxLoss, Steepness
+from derand.train.losses.pairwise import PairwiseLoss
+from derand.train.losses.rows import RowsInMemory
+from derand.train.losses.softmax import SoftmaxLoss
+from derand.train.optimisers.descent import Precondition, rate_classes
 from derand.train.table import TrainingTable
 
 CLASSES = 3
@@ -35,33 +40,38 @@ def make_rows(n_rows: int = 60, n_classes: int = CLASSES) -> BinnedTable:
 
 def make_design(rows: BinnedTable, norm: float | None, radius: float, **changes: Any) -> Design:
     threat = Threat(norm=norm, units=(1.0, 2.0, 1.0), limits={"*": 0.5} if norm is None else {}, **changes)
-    return design_model(rows, NOISE, threat, radius, n_cuts=5, with_ramp=True, monotone={}, n_features=3)
+    return design_model(rows, ModelSpec(NOISE, threat, 3, 5), radius)
+
+
+def make_steep(design: Design, norm: float, radius: float, **changes: Any) -> Design:
+    """The same with the steepness of its functions."""
+    return add_steepness(design, ModelSpec(NOISE, Threat(norm=norm, units=(1.0, 2.0, 1.0), **changes), 3, 5), radius)
 
 
 def draw_weights(design: Design, n_classes: int = CLASSES) -> FloatArray:
     return np.random.default_rng(1).normal(size=n_classes * int(design.starts[-1]))
 
 
-def check_slopes(loss: Any, weights: FloatArray, blur: float, tolerance: float = 1e-7) -> None:
-    value, slopes = loss.evaluate(weights, blur)
+def check_slopes(loss: Any, weights: FloatArray, temperature: float, tolerance: float = 1e-7) -> None:
+    value, slopes = loss.evaluate(weights, temperature)
     step = 1e-6
     for at in range(weights.size):
         moved = weights.copy()
         moved[at] += step
-        above = loss.evaluate(moved, blur)[0]
+        above = loss.evaluate(moved, temperature)[0]
         moved[at] -= 2 * step
-        below = loss.evaluate(moved, blur)[0]
+        below = loss.evaluate(moved, temperature)[0]
         assert (above - below) / (2 * step) == pytest.approx(slopes[at], abs=tolerance)
     assert np.isfinite(value)
 
 
 @pytest.mark.parametrize("norm", [1, 2, np.inf, None])
 def test_duels_leave_what_the_worst_places_leave(norm: float | None) -> None:
-    """The margin of a duel is that of the model of two classes whose weights are the differences."""
+    """The margin of a pair is that of the model of two classes whose weights are the differences."""
     rows = make_rows()
     design = make_design(rows, norm, 0.5, l0=1)
     weights = draw_weights(design)
-    found = DuelLoss(design, rows, CLASSES).find_margins(weights)
+    found = PairwiseLoss(design, rows, CLASSES).compute_margins(weights)
     by_class = weights.reshape(CLASSES, -1)
     expected = np.full(rows.target.size, np.inf)
     for label in range(CLASSES):
@@ -69,7 +79,7 @@ def test_duels_leave_what_the_worst_places_leave(norm: float | None) -> None:
             if label == rival:
                 continue
             one = replace(rows, target=np.ones_like(rows.target))
-            margins = MarginLoss(design, one).find_margins(by_class[label] - by_class[rival])
+            margins = MarginLoss(design, RowsInMemory(design, one)).compute_margins(by_class[label] - by_class[rival])
             own = rows.target == label
             expected[own] = np.minimum(expected[own], margins[own])
     np.testing.assert_allclose(found, expected, atol=1e-9)
@@ -80,8 +90,8 @@ def test_slopes_of_duels_are_those_of_differences(norm: float | None) -> None:
     rows = make_rows()
     design = replace(make_design(rows, norm, 0.5, l0=1), deduction=0.3)
     weights = draw_weights(design)
-    loss = DuelLoss(design, rows, CLASSES)
-    loss.choose_prices(weights)
+    loss = PairwiseLoss(design, rows, CLASSES)
+    loss.choose_multipliers(weights)
     check_slopes(loss, weights, 0.05)
 
 
@@ -90,9 +100,8 @@ def test_slopes_of_duels_are_those_of_differences(norm: float | None) -> None:
 def test_slopes_of_steepness_are_those_of_differences(norm: float | None, deduction: float) -> None:
     rows = make_rows()
     design = replace(make_design(rows, 2, 0.0), deduction=deduction)
-    units = np.array([1.0, 2.0, 1.0])
-    steepness = None if norm is None else Steepness(design, NOISE, norm, 0.5, units, frozen=())
-    check_slopes(SoftmaxLoss(design, rows, CLASSES, steepness), draw_weights(design), 0.0, 1e-6)
+    design = design if norm is None else make_steep(design, norm, 0.5)
+    check_slopes(SoftmaxLoss(design, rows, CLASSES), draw_weights(design), 0.0, 1e-6)
 
 
 def test_rows_as_they_are_lose_as_softmax_says() -> None:
@@ -104,9 +113,9 @@ def test_rows_as_they_are_lose_as_softmax_says() -> None:
     own = scores[np.arange(rows.target.size), rows.target]
     losses = np.log(np.exp(scores).sum(axis=1)) - own
     assert loss.measure(weights) == pytest.approx(np.average(losses, weights=rows.weights))
-    assert DuelLoss(design, rows, CLASSES).measure(weights) == pytest.approx(loss.measure(weights))
+    assert PairwiseLoss(design, rows, CLASSES).measure(weights) == pytest.approx(loss.measure(weights))
     ahead = np.where(np.eye(CLASSES, dtype=bool)[rows.target], np.inf, own[:, None] - scores).min(axis=1)
-    np.testing.assert_allclose(loss.find_margins(weights), ahead)
+    np.testing.assert_allclose(loss.compute_margins(weights), ahead)
 
 
 def test_two_classes_lose_as_one_score_does() -> None:
@@ -114,20 +123,19 @@ def test_two_classes_lose_as_one_score_does() -> None:
     design = make_design(rows, 2, 0.5, l0=1)
     weights = draw_weights(design, 2)
     low, high = weights.reshape(2, -1)
-    expected = MarginLoss(design, rows).measure(high - low)
-    assert DuelLoss(design, rows, 2).measure(weights) == pytest.approx(expected)
+    expected = MarginLoss(design, RowsInMemory(design, rows)).measure(high - low)
+    assert PairwiseLoss(design, rows, 2).measure(weights) == pytest.approx(expected)
 
 
 def test_steepness_is_what_small_changes_cost() -> None:
-    """To first order a small radius takes as much from a margin as it does from that of duels, in a fine search."""
+    """To first order a small radius takes as much from a margin as it does from that of pairs, in a fine search."""
     rows = make_rows()
     radius = 0.02
     near, there = make_design(rows, np.inf, radius), make_design(rows, np.inf, 0.0)
     weights = draw_weights(there)
-    steepness = Steepness(there, NOISE, np.inf, radius, np.array([1.0, 2.0, 1.0]))
-    plain = SoftmaxLoss(there, rows, CLASSES).find_margins(weights)
-    lost = plain - SoftmaxLoss(there, rows, CLASSES, steepness).find_margins(weights)
-    expected = plain - DuelLoss(near, rows, CLASSES).find_margins(weights)
+    plain = SoftmaxLoss(there, rows, CLASSES).compute_margins(weights)
+    lost = plain - SoftmaxLoss(make_steep(there, np.inf, radius), rows, CLASSES).compute_margins(weights)
+    expected = plain - PairwiseLoss(near, rows, CLASSES).compute_margins(weights)
     assert np.corrcoef(lost, expected)[0, 1] > 0.9
     assert np.median(lost / expected) == pytest.approx(1.0, abs=0.2)
 
@@ -135,22 +143,23 @@ def test_steepness_is_what_small_changes_cost() -> None:
 def test_frozen_columns_are_not_steep() -> None:
     rows = make_rows()
     design = make_design(rows, 2, 0.0)
-    steepness = Steepness(design, NOISE, 2, 0.5, np.ones(3), frozen=(0,))
+    steepness = make_steep(design, 2, 0.5, frozen=(0,)).steepness
+    assert steepness is not None
     assert not steepness.basis[0].any()
     assert steepness.basis[1].any()
 
 
-def test_single_precision_and_threads_change_next_to_nothing() -> None:
+def test_batches_in_single_precision_and_threads_change_next_to_nothing() -> None:
     rows = make_rows(3000)
-    design = make_design(rows, 2, 0.0)
+    design = make_steep(make_design(rows, 2, 0.0), 2, 0.5)
     weights = draw_weights(design)
-    steepness = Steepness(design, NOISE, 2, 0.5, np.ones(3))
-    found = [
-        SoftmaxLoss(design, rows, CLASSES, steepness, threads, kind).evaluate(weights, 0.0)
-        for threads, kind in ((1, np.float64), (2, np.float64), (2, np.float32))
-    ]
-    np.testing.assert_array_equal(found[0][1], found[1][1])
-    np.testing.assert_allclose(found[0][1], found[2][1], atol=1e-5)
+    found = [SoftmaxLoss(design, rows, CLASSES, threads).evaluate(weights, 0.0)[1] for threads in (1, 2)]
+    np.testing.assert_array_equal(*found)
+    batch = SoftmaxLoss(design, rows, CLASSES, 2)
+    batch.take(np.arange(3000))
+    np.testing.assert_allclose(batch.evaluate(weights, 0.0)[1], found[0], atol=1e-5)
+    batch.take(None)
+    np.testing.assert_array_equal(batch.evaluate(weights, 0.0)[1], found[0])
 
 
 def test_a_change_of_variables_can_be_undone() -> None:
@@ -158,6 +167,6 @@ def test_a_change_of_variables_can_be_undone() -> None:
     design = make_design(rows, 2, 0.0)
     penalties = design.list_penalties(1.0) / 60
     shares = [np.full(4, 0.25)]
-    change = ClassPrecondition(design, penalties, shares, np.array([0.2, 0.3, 0.5]))
+    change = Precondition(design, penalties, shares, rate_classes(np.array([0.2, 0.3, 0.5])), CLASSES)
     weights = draw_weights(design)
     np.testing.assert_allclose(change.to_weights(change.to_point(weights)), weights, atol=1e-9)

@@ -10,7 +10,7 @@ import pytest
 
 from derand import CategoryTable, Gaussian, StumpClassifier
 from derand.train import Stumps, TrainingTable, join_tables, train_stumps
-from derand.train.paper.stumps import find_majority
+from derand.train.paper.stumps import select_majority
 
 
 def make_table(n_rows: int = 120) -> TrainingTable:
@@ -51,8 +51,8 @@ def test_nothing_to_learn_gives_the_heavier_class(weights: list[float], expected
     model = train_stumps(table, Gaussian(0.25)).model
     assert not model.terms
     assert (model.score([[0.0]]) > model.threshold).tolist() == [expected == 1]
-    assert find_majority([table]) == expected
-    assert find_majority([table, table.take(np.array([2])), table.take(np.array([2]))]) == 1
+    assert select_majority([table]) == expected
+    assert select_majority([table, table.take(np.array([2])), table.take(np.array([2]))]) == 1
 
 
 def test_results_are_frozen_and_travel() -> None:

@@ -6,19 +6,19 @@ may take the values of a bin, and what that costs. Must not know rows or losses.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
-from derand.model import CategoryShape, Shape
+from derand.model import CategoryShape, GridShape, Shape
 from derand.noise import Noise
 from derand.perturbation import Perturbation
 from derand.threat import Threat
-from derand.train.bins import BinnedTable, NumberBins
+from derand.train.bins import NumberBins
 
 _EVENLY = np.arange(0, 7) / 6
 _MORE_NEARBY = np.concatenate([[0.0], 1.7 ** np.arange(-7.0, -2.0), _EVENLY[2:]])
@@ -27,8 +27,44 @@ _RAMP_PENALTY = 1.0
 _CATEGORY_PENALTY = 1.0
 RARE_PENALTY = 1e6
 """Of a category that has too few rows to be told from one that training did not see."""
-_PRICES = 16
-_PRICE_RANGE = (0.03, 30.0)  # of a whole radius, in logarithms of odds
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelSpec:
+    """What a model is designed for.
+
+    Attributes
+    ----------
+    noise : Noise or None
+        Under which the functions are looked at; None for the functions themselves.
+    threat : Threat
+        Resolved: columns by number, norm 1, 2, inf or None.
+    n_features : int
+        Columns of the rows.
+    n_cuts : int
+        Of each column by itself, at most.
+    group_cuts : int or None
+        Of each column of a group, at most; None for as many as groups of its size have.
+    monotone : mapping of column to {-1, 1}
+    deduction : float
+        As in Design.
+    """
+
+    noise: Noise | None
+    threat: Threat
+    n_features: int
+    n_cuts: int
+    group_cuts: int | None = None
+    monotone: Mapping[int, int] = field(default_factory=dict)
+    deduction: float = 0.0
+
+
+class Functions(NamedTuple):
+    """Of single numbers, of categories, and of groups of numbers."""
+
+    shapes: list[Shape]
+    tables: list[CategoryShape]
+    grids: list[GridShape]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,7 +128,7 @@ class NumberColumn:
         table[-1, n_weights:] = 1.0
         return table
 
-    def read_shape(self, weights: FloatArray) -> Shape:
+    def read(self, weights: FloatArray) -> Shape | GridShape:
         """The function that these weights stand for."""
         places, jumps = self.cuts, weights[: self.cuts.size]
         if self.stairs.size:
@@ -150,7 +186,7 @@ class CategoryColumn:
         """What each weight adds at each code, (n_codes, n_weights)."""
         return np.eye(self.n_codes, self.n_weights)
 
-    def read_table(self, weights: FloatArray) -> CategoryShape:
+    def read(self, weights: FloatArray) -> CategoryShape:
         """What these weights give to each category; nothing to one that training did not see, or that is too rare."""
         codes = np.arange(self.n_categories)
         missing = float(weights[-1]) if self.has_missing else None
@@ -161,6 +197,18 @@ class CategoryColumn:
 Column = NumberColumn | CategoryColumn
 
 
+class Steepness(NamedTuple):
+    """How steep functions are, and how that counts: for changes of a radius, added up to a power.
+
+    `basis`, arrays of shape (n_bins, n_weights): what each weight of each numerical column adds to its slope, in units,
+    at the center of each bin.
+    """
+
+    radius: float
+    power: float
+    basis: tuple[FloatArray, ...]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Design:
     """All columns of a model, and what moving numbers and changing categories costs.
@@ -169,21 +217,24 @@ class Design:
     ----------
     numbers : tuple of NumberColumn
     categories : tuple of CategoryColumn
-    prices, charges : arrays of shape (n_prices,)
+    multipliers, budget_costs : arrays of shape (n_multipliers,)
         What a unit of cost counts for in the margin, and what the whole budget then counts for.
-    swap_prices, swap_charges : arrays of shape (n_swap_prices,)
+    category_multipliers, category_costs : arrays of shape (n_category_multipliers,)
         The same for changed categories.
     deduction : float
         What is deducted from every margin, as a multiple of the widest range of a numerical column's function.
+    steepness : Steepness or None
+        What stands for changes where values stay in place.
     """
 
     numbers: tuple[NumberColumn, ...]
     categories: tuple[CategoryColumn, ...]
-    prices: FloatArray
-    charges: FloatArray
-    swap_prices: FloatArray
-    swap_charges: FloatArray
+    multipliers: FloatArray
+    budget_costs: FloatArray
+    category_multipliers: FloatArray
+    category_costs: FloatArray
     deduction: float = 0.0
+    steepness: Steepness | None = None
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -202,7 +253,7 @@ class Design:
     @property
     def is_plain(self) -> bool:
         """Whether nothing changes: the margin is that of the row itself."""
-        moves = self.charges.size > 1 or self.swap_charges.size > 1 or any(one.own for one in self.numbers)
+        moves = self.budget_costs.size > 1 or self.category_costs.size > 1 or any(one.own for one in self.numbers)
         return not (moves or self.deduction)
 
     def list_penalties(self, regularization: float) -> FloatArray:
@@ -218,6 +269,17 @@ class Design:
             own = weights[..., start : start + column.n_weights]
             yield column.features, (column.tabulate() @ own.T)[codes[:, at]]
 
+    def read(self, weights: FloatArray) -> Functions:
+        """The functions that weights stand for; weights of shape (n_outputs, n_weights) give a value per output."""
+        parts: list[Any] = []
+        for column, start in zip(self.columns, self.starts.tolist(), strict=False):
+            own = weights[..., start : start + column.n_weights]
+            parts.append(column.read(own) if own.ndim == 1 else _stack([column.read(one) for one in own]))
+        numbers = list(zip(self.numbers, parts, strict=False))
+        shapes = [part for one, part in numbers if len(one.features) == 1]
+        grids = [part for one, part in numbers if len(one.features) > 1]
+        return Functions(shapes, parts[len(numbers) :], grids)
+
     def list_bounds(self) -> list[tuple[float | None, float | None]]:
         """Least and largest value of each weight."""
         bounds: list[tuple[float | None, float | None]] = [(None, None)] * int(self.starts[-1])
@@ -228,9 +290,19 @@ class Design:
         return bounds
 
 
-def keep_numbers(design: Design, places: IntArray) -> Design:
+def _stack(parts: Sequence[Any]) -> Any:
+    """Functions of several outputs as one; nothing is what a category that training did not see adds."""
+    shape = parts[0]._replace(values=np.stack([one.values for one in parts], axis=-1))
+    if "other" in shape._fields:
+        shape = shape._replace(other=np.zeros(len(parts)))
+    if isinstance(shape.missing, float):
+        shape = shape._replace(missing=np.array([one.missing for one in parts]))
+    return shape
+
+
+def keep_numbers(design: Design, index: IntArray) -> Design:
     """The same with some of the numerical columns."""
-    return replace(design, numbers=tuple(design.numbers[at] for at in places.tolist()))
+    return replace(design, numbers=tuple(design.numbers[at] for at in index.tolist()))
 
 
 def leave_in_place(design: Design) -> Design:
@@ -244,71 +316,23 @@ def leave_in_place(design: Design) -> Design:
     return replace(
         design,
         numbers=tuple(leave(one) for one in design.numbers),
-        prices=design.prices[stay] * 0.0,
-        charges=design.charges[stay] * 0.0,
-        swap_prices=design.swap_prices[stay] * 0.0,
-        swap_charges=design.swap_charges[stay] * 0.0,
+        multipliers=design.multipliers[stay] * 0.0,
+        budget_costs=design.budget_costs[stay] * 0.0,
+        category_multipliers=design.category_multipliers[stay] * 0.0,
+        category_costs=design.category_costs[stay] * 0.0,
         deduction=0.0,
+        steepness=None,
     )
 
 
-def design_model(
-    binned: BinnedTable,
-    noise: Noise | None,
-    threat: Threat,
-    radius: float,
-    *,
-    n_cuts: int,
-    with_ramp: bool,
-    monotone: Mapping[int, int],
-    n_features: int,
-    deduction: float = 0.0,
-    join: Callable[[NumberBins], NumberColumn | None] = lambda _: None,
-) -> Design:
-    """The columns of a model for binned rows.
-
-    `noise`: under which the functions are looked at; None for the functions themselves; `threat`: resolved: columns by
-    number, norm 1, 2, inf or None; `radius`: of the ball, 0 for none; `n_cuts`: of each column, at most; `n_features`:
-    columns of the rows; `deduction`: as in Design; `join`: makes the joint column of bins that stand for a group of
-    columns; None for those of a single one.
-    """
-    norm = threat.ball_norm
-    joined = [join(one) for one in binned.numbers]
-    single = [one for one, joint in zip(binned.numbers, joined, strict=True) if joint is None]
-    boxes = find_boxes(single, threat, radius, n_features)
-    units = Perturbation.of(threat, n_features, ()).units
-    numbers = (
-        *(
-            _design_number(one, box, units[one.feature], norm, noise, n_cuts, with_ramp, monotone.get(one.feature, 0))
-            for one, box in zip(single, boxes, strict=True)
-        ),
-        *(joint for joint in joined if joint is not None),
-    )
-    has_gaps = [
-        bool((binned.codes[:, len(numbers) + place] == count).any())
-        for place, (_, count) in enumerate(binned.categories)
-    ]
-    categories = tuple(
-        _design_category(feature, count, gaps, threat, binned.penalties.get(feature))
-        for (feature, count), gaps in zip(binned.categories, has_gaps, strict=True)
-    )
-    free = np.zeros(1)  # at no price all may change as far as each may: what functions next to nothing lose by
-    charges = np.concatenate([free, np.geomspace(*_PRICE_RANGE, _PRICES)])
-    power = 0.0 if norm is None or not np.isfinite(norm) or radius == 0 else radius**norm
-    prices = charges / power if power else free
-    swaps = charges if threat.l0 and categories else free
-    return Design(numbers, categories, prices, prices * power, swaps, swaps * threat.l0, deduction)
-
-
-def find_boxes(
-    numbers: Sequence[NumberBins], threat: Threat, radius: float, n_features: int
-) -> list[tuple[FloatArray, FloatArray]]:
+def compute_boxes(numbers: Sequence[NumberBins], spec: ModelSpec, radius: float) -> list[tuple[FloatArray, FloatArray]]:
     """How far down and up the threat lets a value at the center of each bin go, per column."""
+    n_features = spec.n_features
     most = max((one.centers.size for one in numbers), default=0)
     rows = np.zeros((most, n_features))
     for one in numbers:
         rows[: one.centers.size, one.feature] = one.centers
-    perturbation = Perturbation.of(threat, n_features, [one.feature for one in numbers])
+    perturbation = Perturbation.of(spec.threat, n_features, [one.feature for one in numbers])
     low, high = perturbation.box(rows)
     boxes = []
     for one in numbers:
@@ -320,17 +344,12 @@ def find_boxes(
     return boxes
 
 
-def _design_number(
-    bins: NumberBins,
-    box: tuple[FloatArray, FloatArray],
-    unit: float,
-    norm: float | None,
-    noise: Noise | None,
-    n_cuts: int,
-    with_ramp: bool,
-    sign: int,
+def design_number(
+    bins: NumberBins, box: tuple[FloatArray, FloatArray], unit: float, spec: ModelSpec, with_ramp: bool
 ) -> NumberColumn:
-    cuts = bins.choose_cuts(n_cuts)
+    """The functions of a numerical column, and where its values may be moved: within a box, in a unit."""
+    norm, noise, sign = spec.threat.ball_norm, spec.noise, spec.monotone.get(bins.feature, 0)
+    cuts = bins.choose_cuts(spec.n_cuts)
     stairs = np.empty(0)
     if with_ramp and cuts.size > 1:
         width = (cuts[-1] - cuts[0]) / _STAIRS
@@ -372,9 +391,10 @@ def look_at(places: FloatArray, cuts: FloatArray, stairs: FloatArray, noise: Noi
     return basis
 
 
-def _design_category(
+def design_category(
     feature: int, count: int, has_missing: bool, threat: Threat, penalties: FloatArray | None
 ) -> CategoryColumn:
+    """The weights of a categorical column, and which categories a change may lead to."""
     reachable, unseen = np.ones(count, dtype=bool), threat.unseen
     if feature in threat.may_become:
         codes = np.asarray(threat.may_become[feature], dtype=np.float64)

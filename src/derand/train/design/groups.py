@@ -15,11 +15,9 @@ import numpy as np
 
 from derand._core.arrays import FloatArray, IntArray
 from derand.model import GridShape
-from derand.noise import Noise
 from derand.perturbation import Perturbation
-from derand.threat import Threat
 from derand.train.bins import BinnedTable, NumberBins
-from derand.train.design.columns import NumberColumn, find_boxes
+from derand.train.design.columns import ModelSpec, NumberColumn, compute_boxes, look_at
 
 MOST_COLUMNS = 4
 """Of a group."""
@@ -95,7 +93,7 @@ class GroupColumn(NumberColumn):
         jumps = [step[at] for step, at in zip(steps, places, strict=True)]
         return _multiply_jumps(jumps, self.levels, self.crossed) - self.means
 
-    def read_grid(self, weights: FloatArray) -> GridShape:
+    def read(self, weights: FloatArray) -> GridShape:
         """The function that these weights stand for."""
         shape = [cuts.size + 1 for cuts in self.all_cuts]
         return GridShape(self.features, self.all_cuts, (self.list_cells() @ weights).reshape(shape))
@@ -181,15 +179,13 @@ def count_cuts(size: int, n_cuts: int | None) -> int:
     return _CUTS[size] if n_cuts is None else min(_CUTS[size], n_cuts)
 
 
-def design_group(
-    bins: GroupBins, threat: Threat, radius: float, noise: Noise | None, n_cuts: int | None, n_features: int
-) -> GroupColumn:
+def design_group(bins: GroupBins, spec: ModelSpec, radius: float) -> GroupColumn:
     """The joint functions of a group, where its values may move together, and what that costs."""
-    size, norm = len(bins.parts), threat.ball_norm
-    cuts = tuple(part.choose_cuts(count_cuts(size, n_cuts)) for part in bins.parts)
+    size, norm = len(bins.parts), spec.threat.ball_norm
+    cuts = tuple(part.choose_cuts(count_cuts(size, spec.group_cuts)) for part in bins.parts)
     crossed = _choose_products([one.size for one in cuts], _CROSSED[size])
-    boxes = find_boxes(bins.parts, threat, radius, n_features)
-    units = Perturbation.of(threat, n_features, ()).units
+    boxes = compute_boxes(bins.parts, spec, radius)
+    units = Perturbation.of(spec.threat, spec.n_features, ()).units
     moves = any(end.any() for box in boxes for end in box)
     directions = _list_directions(size, norm) if moves else np.zeros((1, size))
     places = bins.places
@@ -202,7 +198,7 @@ def design_group(
         shifts = np.where(shares < 0, down[:, None] * shares, up[:, None] * shares)
         if has_cost:
             costs += np.abs(shifts / units[part.feature])[places[axis]] ** float(norm or 1)
-        seen = _look_at(part.centers[:, None] + shifts, cuts[axis], noise, part.feature)
+        seen = look_at(part.centers[:, None] + shifts, cuts[axis], np.empty(0), spec.noise, part.feature)
         jumps.append(seen[places[axis]].reshape(-1, cuts[axis].size))
         own_jumps.append(seen[:, -1])
     levels = tuple(part.shares @ seen / part.shares.sum() for part, seen in zip(bins.parts, own_jumps, strict=True))
@@ -249,11 +245,3 @@ def _list_directions(size: int, norm: float | None) -> FloatArray:
         magnitudes = (0.35, 0.7, 1.0) if size < MOST_COLUMNS else (0.5, 1.0)
     parts = [share * signs for share in magnitudes]
     return np.concatenate([*parts, np.zeros((1, size))])
-
-
-def _look_at(places: FloatArray, cuts: FloatArray, noise: Noise | None, feature: int) -> FloatArray:
-    """What a jump at each cut has added at each place, on average under noise."""
-    if noise is None:
-        return (places[..., None] >= cuts).astype(np.float64)
-    scale = noise.magnitude * float(noise.units_of(np.array([feature]))[0])
-    return np.asarray(noise.cdf((places[..., None] - cuts) / scale))

@@ -8,7 +8,7 @@ rows' losses or how weights are fitted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,12 +19,11 @@ from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand.model import GridShape, Shape
 from derand.noise import Noise
 from derand.perturbation import Perturbation
-from derand.threat import Threat
 from derand.train.bins import MAX_BINS, BinnedTable, NumberBins
-from derand.train.design.columns import Design, NumberColumn, design_model, look_at
-from derand.train.design.shapes import Functions, read_functions, read_lead
+from derand.train.design.columns import Design, Functions, ModelSpec, NumberColumn, look_at
+from derand.train.design.model import design_model
+from derand.train.design.steepness import DUAL_POWERS, measure_steepness
 from derand.train.losses.product_loops import Blocks
-from derand.train.losses.softmax import DUAL_POWERS, measure_steepness
 
 _CUTS = {2: 3, 3: 2, 4: 1}
 """Cuts of each column, by the size of the group: some 16 to 27 boxes each."""
@@ -122,32 +121,22 @@ class ProductDesign:
         own = [group.list_penalties(regularization) for group in self.groups]
         return np.concatenate([[0.0], *own, self.rest.list_penalties(regularization)[1:]])
 
-    def list_functions(self, by_class: FloatArray) -> Functions:
-        """The functions that weights stand for, with a value per class; `by_class` has shape (n_classes, n_weights)."""
-        others = by_class[:, 1 + self.blocks.starts[len(self.groups)] :]
-        shapes, tables, _ = read_functions(self.rest, np.concatenate([by_class[:, :1], others], axis=1))
-        own, grids = self._read_groups(by_class.T[1:], lambda values: values)
-        return shapes + own, tables, grids
+    def read(self, weights: FloatArray) -> Functions:
+        """The functions that weights stand for, (n_weights,) or (n_classes, n_weights).
 
-    def read_lead(self, weights: FloatArray) -> Functions:
-        """The functions that the weights of a lead stand for, one number for each value."""
-        others = weights[1 + self.blocks.starts[len(self.groups)] :]
-        shapes, tables, _ = read_lead(self.rest, np.concatenate([weights[:1], others]))
-        own, grids = self._read_groups(weights[1:, None], lambda values: values[..., 0])
-        return shapes + own, tables, grids
-
-    def _read_groups(
-        self, weights: FloatArray, shorten: Callable[[FloatArray], FloatArray]
-    ) -> tuple[list[Shape], list[GridShape]]:
-        """The functions of groups, those of a single column that varies apart; weights have an axis of classes."""
-        shapes, grids = [], []
-        for group, start, stop in zip(self.groups, self.blocks.starts, self.blocks.starts[1:], strict=False):
-            values = shorten(group.read_values(weights[start:stop]))
+        Those of a group of which a single column varies are shapes.
+        """
+        starts, n_groups = self.blocks.starts, len(self.groups)
+        others = weights[..., 1 + starts[n_groups] :]
+        shapes, tables, grids = self.rest.read(np.concatenate([weights[..., :1], others], axis=-1))
+        for group, start, stop in zip(self.groups, starts, starts[1:], strict=False):
+            values = group.read_values(np.atleast_2d(weights).T[1 + start : 1 + stop])
+            values = values if weights.ndim > 1 else values[..., 0]
             if len(group.features) == 1:
                 shapes.append(Shape(group.features[0], group.cuts[0], values, None))
             else:
                 grids.append(GridShape(group.features, group.cuts, values))
-        return shapes, grids
+        return Functions(shapes, tables, grids)
 
     def list_parts(self, by_class: FloatArray, codes: NDArray[Any]) -> Iterator[tuple[tuple[int, ...], FloatArray]]:
         """What each block adds to the scores of some rows, (n_rows, n_classes), with the columns that it reads."""
@@ -163,43 +152,32 @@ class ProductDesign:
 
 
 def design_products(
-    binned: BinnedTable,
-    groups: Sequence[Sequence[int]],
-    noise: Noise,
-    threat: Threat,
-    radius: float,
-    *,
-    n_cuts: int | None,
-    n_single_cuts: int,
-    with_ramp: bool,
-    n_features: int,
+    binned: BinnedTable, groups: Sequence[Sequence[int]], spec: ModelSpec, radius: float, *, with_ramp: bool = True
 ) -> ProductDesign:
-    """The functions of a model with many groups.
+    """The functions of a model with many groups, disjoint ones, of binned single columns, which noise makes smooth.
 
-    `binned`: of single columns. `groups`: disjoint. Constant columns are left out. `threat`: resolved, of norm 1, 2 or
-    inf. `n_cuts`: of each column of a group, at most; None for as many as groups of its size have. `n_single_cuts`: of
-    each column in no group. `with_ramp`: whether those have a linear part. `n_features`: columns of the rows.
+    Constant columns are left out.
     """
+    noise = spec.noise
+    assert noise is not None
     known = {one.feature: at for at, one in enumerate(binned.numbers)}
-    sizes = [len(group) for group in groups]
-    kept = [[known[at] for at in group if at in known] for group in groups]
-    joined = {at for group in kept for at in group}
+    kept = [([known[at] for at in group if at in known], len(group)) for group in groups]
+    joined = {at for group, _ in kept for at in group}
     n_numbers = len(binned.numbers)
     single = [at for at in range(n_numbers) if at not in joined]
-    rest_places = np.array([*single, *range(n_numbers, binned.codes.shape[1])], dtype=np.int64)
+    rest_index = np.array([*single, *range(n_numbers, binned.codes.shape[1])], dtype=np.int64)
     numbers = tuple(binned.numbers[at] for at in single)
-    left = replace(binned, codes=binned.codes[:, rest_places], numbers=numbers)
-    rest = design_model(
-        left, noise, threat, 0.0, n_cuts=n_single_cuts, with_ramp=with_ramp, monotone={}, n_features=n_features
-    )
+    left = replace(binned, codes=binned.codes[:, rest_index], numbers=numbers)
+    rest = design_model(left, replace(spec, deduction=0.0), 0.0, with_ramp=with_ramp)
+    most = spec.group_cuts or MAX_BINS
     found = tuple(
-        _cut_group([binned.numbers[at] for at in group], tuple(group), noise, min(_CUTS[size], n_cuts or MAX_BINS))
-        for group, size in zip(kept, sizes, strict=True)
+        _cut_group([binned.numbers[at] for at in group], tuple(group), noise, min(_CUTS[size], most))
+        for group, size in kept
         if group
     )
-    perturbation = Perturbation.of(threat, n_features, ())
-    scales = np.where(np.isin(np.arange(n_features), list(perturbation.frozen)), 0.0, perturbation.units)
-    blocks = _line_up(found, rest, rest_places, noise, scales)
+    perturbation = Perturbation.of(spec.threat, spec.n_features, ())
+    is_frozen = np.isin(np.arange(spec.n_features), list(perturbation.frozen))
+    blocks = _line_up(found, rest, rest_index, noise, np.where(is_frozen, 0.0, perturbation.units))
     return ProductDesign(rest, found, blocks, radius, DUAL_POWERS[float(perturbation.norm or 2)])
 
 
@@ -239,7 +217,7 @@ def _see_jumps(places: FloatArray, cuts: FloatArray, noise: Noise, feature: int)
     return look_at(places, cuts, np.empty(0), noise, feature)
 
 
-def _line_up(groups: Sequence[Group], rest: Design, rest_places: IntArray, noise: Noise, scales: FloatArray) -> Blocks:
+def _line_up(groups: Sequence[Group], rest: Design, rest_index: IntArray, noise: Noise, scales: FloatArray) -> Blocks:
     """The functions of all blocks in flat arrays; codes of what is missing come last, where a product has none."""
     axis_starts, columns, tables, slopes, sizes = [0], [], [], [], []
     for group in groups:
@@ -258,7 +236,7 @@ def _line_up(groups: Sequence[Group], rest: Design, rest_places: IntArray, noise
         if isinstance(column, NumberColumn):
             own = measure_steepness(column.bins.centers, column.cuts, column.stairs, noise, column.feature)
             steep[:-1, : own.shape[1]] = own * scales[column.feature]
-        columns.append(int(rest_places[at]))
+        columns.append(int(rest_index[at]))
         tables.append(table)
         slopes.append(steep)
         sizes.append(column.n_weights)

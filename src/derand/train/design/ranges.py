@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.train.design.columns import Design
 from derand.train.design.groups import GroupColumn
 
@@ -47,36 +47,38 @@ class Deduction:
 
     def measure(self, weights: FloatArray) -> tuple[float, FloatArray]:
         """What is deducted, and its slopes by the weights."""
-        slopes = np.zeros(self._size)
-        if not self._jumps.size:
-            return self._measure_joint(weights) if self._joint else (0.0, slopes)
-        padded = np.append(weights, 0.0)
-        ramps = padded[self._ramps]
-        after = np.cumsum(padded[self._jumps], axis=1)
-        n_columns, n_cuts = after.shape
-        before = np.concatenate([np.zeros((n_columns, 1)), after[:, :-1]], axis=1)
-        rise = self._shares * ramps[:, None]
-        values = np.concatenate([before + rise, after + rise, after[:, -1:] + ramps[:, None]], axis=1)
-        highest, lowest = values.argmax(axis=1), values.argmin(axis=1)
-        rows = np.arange(n_columns)
-        ranges = values[rows, highest] - values[rows, lowest]
-        joint = self._find_joint(weights)
+        ranges, ends = self._measure_columns(weights)
+        joint = self._measure_groups(weights)
         mean, by_every = _take_mean(np.concatenate([ranges, [one.range for one in joint]]))
-        if mean <= 0:
-            return 0.0, slopes
-        by_range = by_every[: ranges.size]
         padded_slopes = np.zeros(self._size + 1)
-        for ends, sign in ((highest, 1.0), (lowest, -1.0)):
-            counted = np.where(ends < n_cuts, ends, np.where(ends < 2 * n_cuts, ends - n_cuts + 1, n_cuts))
+        if mean <= 0:
+            return 0.0, padded_slopes[:-1]
+        by_range, n_cuts = by_every[: ranges.size], self._jumps.shape[1]
+        for end, sign in zip(ends, (1.0, -1.0), strict=False):
+            counted = np.where(end < n_cuts, end, np.where(end < 2 * n_cuts, end - n_cuts + 1, n_cuts))
             inside = np.arange(n_cuts) < counted[:, None]
             np.add.at(padded_slopes, self._jumps, sign * by_range[:, None] * inside)
-            shares = np.where(ends < 2 * n_cuts, self._shares[rows, ends % n_cuts], 1.0)
+            shares = np.where(end < 2 * n_cuts, self._shares[np.arange(end.size), end % n_cuts], 1.0)
             np.add.at(padded_slopes, self._ramps, sign * by_range * shares)
         for one, by_one in zip(joint, by_every[ranges.size :], strict=True):
             padded_slopes[one.start : one.start + one.slope.size] += by_one * one.slope
         return self._factor * mean, self._factor * padded_slopes[:-1]
 
-    def _find_joint(self, weights: FloatArray) -> list[_Joint]:
+    def _measure_columns(self, weights: FloatArray) -> tuple[FloatArray, tuple[IntArray, ...]]:
+        """The ranges of the functions of single columns, and where each is highest and lowest."""
+        if not self._jumps.size:
+            return np.empty(0), ()
+        padded = np.append(weights, 0.0)
+        ramps = padded[self._ramps][:, None]
+        after = np.cumsum(padded[self._jumps], axis=1)
+        before = np.concatenate([np.zeros((after.shape[0], 1)), after[:, :-1]], axis=1)
+        rise = self._shares * ramps
+        values = np.concatenate([before + rise, after + rise, after[:, -1:] + ramps], axis=1)
+        ends = values.argmax(axis=1), values.argmin(axis=1)
+        high, low = (values[np.arange(end.size), end] for end in ends)
+        return high - low, ends
+
+    def _measure_groups(self, weights: FloatArray) -> list[_Joint]:
         """The ranges of the functions of groups, and their slopes."""
         found = []
         for start, cells in self._joint:
@@ -84,14 +86,6 @@ class Deduction:
             high, low = int(values.argmax()), int(values.argmin())
             found.append(_Joint(start, float(values[high] - values[low]), cells[high] - cells[low]))
         return found
-
-    def _measure_joint(self, weights: FloatArray) -> tuple[float, FloatArray]:
-        """The same where all columns are in groups."""
-        joint, slopes = self._find_joint(weights), np.zeros(self._size)
-        mean, by_range = _take_mean(np.array([one.range for one in joint]))
-        for one, by_one in zip(joint, by_range, strict=True):
-            slopes[one.start : one.start + one.slope.size] += by_one * one.slope
-        return self._factor * mean, self._factor * slopes
 
 
 class _Joint(NamedTuple):
@@ -104,7 +98,7 @@ class _Joint(NamedTuple):
 
 def _take_mean(ranges: FloatArray) -> tuple[float, FloatArray]:
     """A smooth mean a little above the widest range, and its slopes."""
-    widest = float(ranges.max())
+    widest = float(ranges.max(initial=0.0))
     if widest <= 0:
         return 0.0, np.zeros(ranges.size)
     powers = (ranges / widest) ** _POWER

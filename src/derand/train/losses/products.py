@@ -14,15 +14,16 @@ from derand._core.arrays import FloatArray, IntArray
 from derand._core.threads import run_blocks
 from derand.train.bins import BinnedTable
 from derand.train.design.products import ProductDesign
+from derand.train.design.steepness import LEAST_SLOPE
+from derand.train.losses.base import Loss
 from derand.train.losses.product_loops import add_products, lose_products, spread_products
-from derand.train.losses.softmax import LEAST_SLOPE
 
 _LANES = 8  # numbers that a machine adds at once
 _TILE = 32  # rows whose slopes are at hand together
 _PART = 128  # rows with slopes by weights of their own
 
 
-class ProductLoss:
+class ProductLoss(Loss):
     """The mean loss of what the steepness of leads leaves of them, to first order, and its slopes.
 
     Parameters
@@ -45,7 +46,6 @@ class ProductLoss:
         self.take(None)
 
     def take(self, chosen: IntArray | None, share_of_radius: float = 1.0) -> None:
-        """Let some of the rows count, or all of them, and a part of the radius."""
         self._radius = self.design.radius * share_of_radius
         rows = self._all_rows if chosen is None else self._all_rows.take(chosen)
         self._codes, self._target = np.ascontiguousarray(rows.codes), rows.target
@@ -62,16 +62,13 @@ class ProductLoss:
         run_blocks(work, self._target.size, _TILE, self._n_threads)
         return scores
 
-    def find_margins(self, weights: FloatArray) -> FloatArray:
-        """The least margin of each row over all rivals."""
+    def compute_margins(self, weights: FloatArray) -> FloatArray:
         return self._measure(weights)[1]
 
     def measure(self, weights: FloatArray) -> float:
-        """Mean loss."""
         return self._measure(weights)[0]
 
-    def evaluate(self, weights: FloatArray, blur: float = 0.0) -> tuple[float, FloatArray]:
-        """Mean loss and its slopes; nothing is blurred."""
+    def evaluate(self, weights: FloatArray, temperature: float = 0.0) -> tuple[float, FloatArray]:
         padded, n_rows = self._pad(weights), self._target.size
         n_parts = -(-n_rows // _PART)
         losses = np.zeros(n_parts)

@@ -131,20 +131,20 @@ def _add_up(
     offsets: IntArray,
     n_numerical: int,
     groups: NDArray[np.int32],
-    swaps: NDArray[np.int32],
+    category_groups: NDArray[np.int32],
     tables: FloatArray,
-    swap_tables: FloatArray,
+    category_tables: FloatArray,
     out: FloatArray,
 ) -> None:
     """Add what the codes of each row are worth in its groups to `out`, (n_rows,)."""
     n_columns = codes.shape[1]
     for row in range(codes.shape[0]):
-        group, swap = groups[row], swaps[row]
+        group, category_group = groups[row], category_groups[row]
         total = 0.0
         for column in range(n_numerical):
             total += tables[group, offsets[column] + codes[row, column]]
         for column in range(n_numerical, n_columns):
-            total += swap_tables[swap, offsets[column] + codes[row, column]]
+            total += category_tables[category_group, offsets[column] + codes[row, column]]
         out[row] += total
 
 
@@ -153,19 +153,19 @@ def _scatter(
     offsets: IntArray,
     n_numerical: int,
     groups: NDArray[np.int32],
-    swaps: NDArray[np.int32],
+    category_groups: NDArray[np.int32],
     row_slopes: FloatArray,
     slopes: FloatArray,
-    swap_slopes: FloatArray,
+    category_slopes: FloatArray,
 ) -> None:
     """Add the slope of each row to those of all its codes in its groups."""
     n_columns = codes.shape[1]
     for row in range(codes.shape[0]):
-        group, swap, slope = groups[row], swaps[row], row_slopes[row]
+        group, category_group, slope = groups[row], category_groups[row], row_slopes[row]
         for column in range(n_numerical):
             slopes[group, offsets[column] + codes[row, column]] += slope
         for column in range(n_numerical, n_columns):
-            swap_slopes[swap, offsets[column] + codes[row, column]] += slope
+            category_slopes[category_group, offsets[column] + codes[row, column]] += slope
 
 
 fill_rivals: Any = compile_loop()(_fill_rivals)

@@ -6,12 +6,12 @@ losses are computed.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from derand._core.arrays import FloatArray, IntArray
-from derand.train.losses.margin import Change
+from derand.train.optimisers.descent import Objective
 
 _FIRST, _SECOND = 0.9, 0.99  # how much of the mean and of the mean square of slopes is kept
 
@@ -25,33 +25,14 @@ class Schedule(NamedTuple):
     growing: float = 0.5
 
 
-class BatchLoss(Protocol):
-    """A loss of which some rows may count, and a part of the radius."""
-
-    def take(self, chosen: IntArray | None, share_of_radius: float = 1.0) -> None: ...
-
-    def evaluate(self, weights: FloatArray, blur: float) -> tuple[float, FloatArray]: ...
-
-
-_USUAL = Schedule()
-
-
 def fit_by_batches(
-    loss: BatchLoss,
-    penalties: FloatArray,
-    change: Change | None,
-    start: FloatArray,
-    order: IntArray,
-    generator: np.random.Generator,
-    schedule: Schedule = _USUAL,
+    objective: Objective, start: FloatArray, order: IntArray, generator: np.random.Generator, schedule: Schedule
 ) -> FloatArray:
     """Weights of about least penalised loss.
 
-    `loss`: of all rows; `change`: of variables; None for the weights themselves; `order` (n_rows,): an order of the
-    rows that does not depend on how they were given; `generator`: draws the batches; `penalties` has shape
-    (n_weights,), `start` (n_weights,).
+    `order` (n_rows,): an order of the rows that does not depend on how they were given; `generator`: draws the batches.
     """
-    n_batch, n_steps = schedule.batch, schedule.steps
+    loss, change, n_batch, n_steps = objective.loss, objective.change, schedule.batch, schedule.steps
     point = start if change is None else change.to_point(start)
     mean, square = np.zeros(point.size), np.zeros(point.size)
     waiting = np.empty(0, dtype=np.int64)
@@ -61,11 +42,13 @@ def fit_by_batches(
         batch, waiting = waiting[:n_batch], waiting[n_batch:]
         loss.take(np.sort(batch), share_of_radius=min(1.0, (step + 1) / (schedule.growing * n_steps)))
         weights = point if change is None else change.to_weights(point)
-        slopes = loss.evaluate(weights, 0.0)[1] + penalties * weights
+        slopes = loss.evaluate(weights, 0.0)[1] + objective.penalties * weights
         moved = slopes if change is None else change.to_slopes(slopes)
         mean = _FIRST * mean + (1 - _FIRST) * moved
         square = _SECOND * square + (1 - _SECOND) * moved**2
         size = np.sqrt(square / (1 - _SECOND ** (step + 1))) + 1e-8
         rate = schedule.rate * 0.5 * (1 + np.cos(np.pi * step / n_steps))
         point = point - rate * mean / (1 - _FIRST ** (step + 1)) / size
+    loss.take(None)
+    objective.n_steps += n_steps
     return point if change is None else change.to_weights(point)

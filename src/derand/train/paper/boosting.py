@@ -1,6 +1,6 @@
 """Boosting for the certificate: stumps added along the residual, and a vote of ensembles (paper, section 4.2).
 
-Owns both loops of the paper's boosting. Must not know how laws are kept, how splits are searched, how certificates are
+Owns both loops of the paper's boosting. Must not know how pmfs are kept, how splits are searched, how certificates are
 made, or scikit-learn.
 """
 
@@ -16,9 +16,9 @@ from derand._core.arrays import TINY, FloatArray, freeze
 from derand.certificates import certify
 from derand.model import AdditiveEnsemble, StepFunction, WeightedVote
 from derand.noise import Noise
-from derand.train.paper.pmfs import ScoreLaws
+from derand.train.paper.pmfs import ScorePmfs
 from derand.train.paper.residual_splits import Candidate, ResidualSearch
-from derand.train.paper.stumps import Stumps, find_majority, find_stumps, train_stumps
+from derand.train.paper.stumps import Stumps, search_stumps, select_majority, train_stumps
 from derand.train.splits import SplitGrid
 from derand.train.table import TrainingTable
 
@@ -105,8 +105,8 @@ def boost_stumps(
     """
     grid = SplitGrid.within(noise, float(split_step))
     tables = [table] if aside is None else [table, aside]
-    gaps = {column for part in tables for column in part.find_gaps()}
-    first = find_stumps(
+    may_miss = {column for part in tables for column in part.list_missing()}
+    first = search_stumps(
         table,
         noise,
         grid,
@@ -115,14 +115,14 @@ def boost_stumps(
         categorical_leaf=categorical_leaf,
         least_rows=least_rows,
         n_threads=n_threads,
-        gaps=gaps,
+        may_miss=may_miss,
     )
     parts = [_Rows(part, first.stumps, noise, failure, n_threads) for part in tables]
     stumps, scores = _add_stumps(
-        replace(first.stumps, majority=find_majority(tables)),
+        replace(first.stumps, majority=select_majority(tables)),
         ResidualSearch(table.X, table.numerical, table.row_weight, noise, grid),
         parts,
-        partial(_fit_leaves, parts[0], gaps=gaps, noise=noise, learning_rate=learning_rate, levels=levels),
+        partial(_fit_leaves, parts[0], may_miss=may_miss, noise=noise, learning_rate=learning_rate, levels=levels),
         choose_leaf_edge,
         rounds=progress(n_estimators),
         most=max_stumps_per_feature,
@@ -181,7 +181,7 @@ def _fit_leaves(
     column: int,
     edge: float,
     *,
-    gaps: Collection[int],
+    may_miss: Collection[int],
     noise: Noise,
     learning_rate: float,
     levels: int,
@@ -201,11 +201,11 @@ def _fit_leaves(
         weight = rows.weights * share
         step = 0.25 * learning_rate * (weight @ rows.residual) / max(weight @ curvature, TINY)
         leaves.append(float(np.rint(np.clip(0.5 + step, 0.0, 1.0) * levels) / levels))
-    return leaves[0], leaves[1], leaves[2] if column in gaps else np.nan
+    return leaves[0], leaves[1], leaves[2] if column in may_miss else np.nan
 
 
 class _Rows:
-    """Rows with the laws of their scores; `residual` is the label minus the certifiable prediction of each."""
+    """Rows with the pmfs of their scores; `residual` is the label minus the certifiable prediction of each."""
 
     def __init__(self, table: TrainingTable, first: Stumps, noise: Noise, failure: float, n_threads: int) -> None:
         model = first.to_ensemble()
@@ -213,20 +213,20 @@ class _Rows:
         self.weights = table.row_weight
         self.residual = np.empty(0)
         self._target = table.target
-        self._laws = ScoreLaws(table.X, noise, failure, n_threads)
+        self._pmfs = ScorePmfs(table.X, noise, failure, n_threads)
         self._shift = np.zeros(table.target.size, dtype=np.int64)  # what categories add to the score
         for categories in model.category_tables:
             self._shift += categories.evaluate(table.X[:, categories.feature])
-        # narrow terms first: their laws stay small, and features with wide terms are those that will change
+        # narrow terms first: their pmfs stay small, and features with wide terms are those that will change
         terms = sorted(model.step_functions, key=lambda term: int(np.ptp(term.scores)))
         self.update(terms, len(first) * first.levels)
 
     def update(self, terms: Iterable[StepFunction], most: int) -> None:
         """Put new terms in place of the old ones; `most` is the largest score that stumps could have."""
         for term in terms:
-            self._laws.replace_term(term)
+            self._pmfs.replace_term(term)
         if most:
-            score = self._laws.certifiable_scores(self._target) + self._shift
+            score = self._pmfs.certifiable_scores(self._target) + self._shift
             self.residual = np.asarray(self._target - score / most)
         else:  # without a model the prediction is 1/2
             self.residual = np.asarray(self._target - 0.5, dtype=np.float64)

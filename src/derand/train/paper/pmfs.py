@@ -1,11 +1,11 @@
-"""Laws of the score of training rows, kept up to date while single terms of a model change.
+"""Pmfs of the score of training rows, kept up to date while single terms of a model change.
 
-Owns the running laws and the certifiable scores read from them. Knows terms and noise; must not know labels' meaning
+Owns the running pmfs and the certifiable scores read from them. Knows terms and noise; must not know labels' meaning
 beyond 0 and 1, or scikit-learn. Rounded to nearest: these numbers steer training and are never a certificate.
 
-The law of the first k terms is kept for every k, as far as memory allows. A changed term moves to the end, so what has
+The pmf of the first k terms is kept for every k, as far as memory allows. A changed term moves to the end, so what has
 to be built anew are the terms behind its old place: those that changed since it did. Terms that change often stay near
-the end. Nothing is ever divided out of a law.
+the end. Nothing is ever divided out of a pmf.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from derand.kernels.compiling import compile_loop
 from derand.model import StepFunction
 from derand.noise import Noise
 
-_KEPT_NUMBERS = 2**26  # numbers in all laws that are kept, 512 MiB
+_KEPT_NUMBERS = 2**26  # numbers in all pmfs that are kept, 512 MiB
 _LEAST_BLOCK, _LARGEST_BLOCK = 64, 1024  # rows of a block; the larger, the less is lost between compiled loops
-_FILLED = 0.75  # share of an array that laws must use, or they are kept in a smaller one
-_LOST = 2.0**-50  # share of the smallest mass of interest that a term may lose at each end of a law
+_FILLED = 0.75  # share of an array that pmfs must use, or they are kept in a smaller one
+_LOST = 2.0**-50  # share of the smallest mass of interest that a term may lose at each end of a pmf
 
 
-class ScoreLaws:
+class ScorePmfs:
     """Law of the score of each row under noise, for a model whose terms are added and replaced one at a time.
 
     Parameters
@@ -39,7 +39,7 @@ class ScoreLaws:
     failure : float
         The mass beyond the certifiable score; masses far below it may be dropped.
     n_threads : int
-        The laws do not depend on it.
+        The pmfs do not depend on it.
     """
 
     def __init__(self, X: FloatArray, noise: Noise, failure: float, n_threads: int = 1) -> None:
@@ -57,7 +57,7 @@ class ScoreLaws:
         at = features.index(term.feature) if term.feature in features else len(features)
         self._terms = [*self._terms[:at], *self._terms[at + 1 :], term]
         for block in self._blocks:
-            del block.laws[at + 1 :]
+            del block.pmfs[at + 1 :]
 
     def certifiable_scores(self, target: NDArray[np.uint8]) -> IntArray:
         """The score that noise passes, on the side of the wrong label, with no more than the failure mass.
@@ -68,8 +68,8 @@ class ScoreLaws:
 
         def work(number: int) -> IntArray:
             labels = target[number * self._size : (number + 1) * self._size]
-            laws = self._blocks[number].build(self._terms)
-            return np.asarray(_find_scores(laws.masses, laws.first, laws.sizes, labels, self._failure))
+            pmfs = self._blocks[number].build(self._terms)
+            return np.asarray(_read_scores(pmfs.masses, pmfs.first, pmfs.sizes, labels, self._failure))
 
         numbers = range(len(self._blocks))
         if self._n_threads == 1:
@@ -78,7 +78,7 @@ class ScoreLaws:
             return np.concatenate(list(pool.map(work, numbers)))
 
 
-class _Laws(NamedTuple):
+class _Pmfs(NamedTuple):
     """P(score = first + t) of each row: `masses[row, t]` for t < sizes[row]."""
 
     masses: FloatArray
@@ -87,54 +87,56 @@ class _Laws(NamedTuple):
 
 
 class _Block:
-    """Some rows, and for each k the laws of their scores by the first k terms; None where they were not kept."""
+    """Some rows, and for each k the pmfs of their scores by the first k terms; None where they were not kept."""
 
     def __init__(self, X: FloatArray, noise: Noise, lost: float, room: int) -> None:
         n_rows = X.shape[0]
-        nothing = _Laws(np.ones((n_rows, 1)), np.zeros(n_rows, dtype=np.int64), np.ones(n_rows, dtype=np.int64))
-        self.laws: list[_Laws | None] = [nothing]
+        nothing = _Pmfs(np.ones((n_rows, 1)), np.zeros(n_rows, dtype=np.int64), np.ones(n_rows, dtype=np.int64))
+        self.pmfs: list[_Pmfs | None] = [nothing]
         self._X = X
         self._noise = noise
         self._lost = lost
         self._room = room
 
-    def build(self, terms: Sequence[StepFunction]) -> _Laws:
-        """The laws of all terms, from the last ones that are there; keeps as many as there is room for."""
-        known = max(k for k, laws in enumerate(self.laws) if laws is not None)
-        del self.laws[known + 1 :]
-        newest = self.laws[known]
+    def build(self, terms: Sequence[StepFunction]) -> _Pmfs:
+        """The pmfs of all terms, from the last ones that are there; keeps as many as there is room for."""
+        known = max(k for k, pmfs in enumerate(self.pmfs) if pmfs is not None)
+        del self.pmfs[known + 1 :]
+        newest = self.pmfs[known]
         assert newest is not None
         for term in terms[known:]:
             newest = self._add_term(newest, term)
-            self.laws.append(newest)
+            self.pmfs.append(newest)
             self._make_room()
         return newest
 
     def _make_room(self) -> None:
-        """Forget the laws of the fewest terms: the features at the end are those that change."""
-        kept = sum(laws.masses.size for laws in self.laws if laws is not None)
-        for k in range(1, len(self.laws)):
-            laws = self.laws[k]
-            if kept > self._room and laws is not None:
-                kept -= laws.masses.size
-                self.laws[k] = None
+        """Forget the pmfs of the fewest terms: the features at the end are those that change."""
+        kept = sum(pmfs.masses.size for pmfs in self.pmfs if pmfs is not None)
+        for k in range(1, len(self.pmfs)):
+            pmfs = self.pmfs[k]
+            if kept > self._room and pmfs is not None:
+                kept -= pmfs.masses.size
+                self.pmfs[k] = None
 
-    def _add_term(self, laws: _Laws, term: StepFunction) -> _Laws:
+    def _add_term(self, pmfs: _Pmfs, term: StepFunction) -> _Pmfs:
         x = self._X[:, term.feature]
-        gaps = np.isnan(x)
-        table = self._noise.cell_probabilities(np.where(gaps, 0.0, x) if gaps.any() else x, term.edges, term.feature)
+        is_missing = np.isnan(x)
+        table = self._noise.cell_probabilities(
+            np.where(is_missing, 0.0, x) if is_missing.any() else x, term.edges, term.feature
+        )
         lowest = term.scores.min()
         scores = term.cell_scores - lowest
-        n_rows, width = laws.masses.shape
+        n_rows, width = pmfs.masses.shape
         grown = np.empty((n_rows, width + int(scores.max())))
-        first, sizes = laws.first + lowest, np.empty_like(laws.sizes)
-        if gaps.any():  # as if all their mass lay in the first cell, whose score is that of a missing value
+        first, sizes = pmfs.first + lowest, np.empty_like(pmfs.sizes)
+        if is_missing.any():  # as if all their mass lay in the first cell, whose score is that of a missing value
             assert term.missing is not None  # trainers see to that
-            table[gaps], table[gaps, 0] = 0.0, 1.0
-            first[gaps] += term.missing - lowest - scores[0]
-        _convolve(laws.masses, laws.sizes, table, scores, self._lost, grown, first, sizes)
+            table[is_missing], table[is_missing, 0] = 0.0, 1.0
+            first[is_missing] += term.missing - lowest - scores[0]
+        _convolve(pmfs.masses, pmfs.sizes, table, scores, self._lost, grown, first, sizes)
         used = int(sizes.max())
-        return _Laws(grown[:, :used].copy() if used < _FILLED * grown.shape[1] else grown, first, sizes)
+        return _Pmfs(grown[:, :used].copy() if used < _FILLED * grown.shape[1] else grown, first, sizes)
 
 
 def _convolve_plainly(
@@ -147,19 +149,19 @@ def _convolve_plainly(
     grown_first: IntArray,
     grown_sizes: IntArray,
 ) -> None:
-    """Laws after one more term; light states at both ends are dropped, which moves the first score."""
+    """Pmfs after one more term; light states at both ends are dropped, which moves the first score."""
     buffer = np.empty(grown.shape[1])
     span = scores.max()
     for row in range(masses.shape[0]):
         size = sizes[row]
-        law = masses[row, :size]
+        pmf = masses[row, :size]
         buffer[: size + span] = 0.0
         for cell in range(scores.size):
             mass = table[row, cell]
             if mass > 0.0:
                 shifted = buffer[scores[cell] :]
                 for t in range(size):
-                    shifted[t] += mass * law[t]
+                    shifted[t] += mass * pmf[t]
         start, stop = 0, size + span
         dropped = buffer[start]
         while start < stop - 1 and dropped <= lost:
@@ -174,28 +176,28 @@ def _convolve_plainly(
         grown_sizes[row] = stop - start
 
 
-def _find_scores_plainly(
+def _read_scores_plainly(
     masses: FloatArray, first: IntArray, sizes: IntArray, target: NDArray[np.uint8], failure: float
 ) -> IntArray:
     """For label 1 the smallest score with P(S <= score) > failure, for label 0 that with P(S > score) < failure."""
     scores = np.empty(first.size, dtype=np.int64)
     for row in range(first.size):
-        law = masses[row, : sizes[row]]
+        pmf = masses[row, : sizes[row]]
         if target[row]:
             at = 0
-            below = law[0]
-            while at < law.size - 1 and below <= failure:
+            below = pmf[0]
+            while at < pmf.size - 1 and below <= failure:
                 at += 1
-                below += law[at]
+                below += pmf[at]
         else:
-            at = law.size - 1
-            above = law[at]
+            at = pmf.size - 1
+            above = pmf[at]
             while at > 0 and above < failure:
                 at -= 1
-                above += law[at]
+                above += pmf[at]
         scores[row] = first[row] + at
     return scores
 
 
 _convolve: Any = compile_loop()(_convolve_plainly)
-_find_scores: Any = compile_loop()(_find_scores_plainly)
+_read_scores: Any = compile_loop()(_read_scores_plainly)

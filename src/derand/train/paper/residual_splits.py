@@ -48,7 +48,7 @@ class _Group:
         Increasing distances from a column's smallest value, in units.
     sizes : array of shape (n_columns,)
         How many of the candidates lie in the column's own range.
-    gaps : array of booleans of shape (n_columns, n_rows), or None
+    missing : array of booleans of shape (n_columns, n_rows), or None
         Where the column is missing; None where it is nowhere.
     weight_left : array of shape (n_columns, 1, n_candidates)
         Weight expected left of each candidate: the same in every round.
@@ -58,7 +58,7 @@ class _Group:
     codes: NDArray[np.uint16]
     candidates: FloatArray
     sizes: IntArray
-    gaps: BoolArray | None
+    missing: BoolArray | None
     weight_left: FloatArray
 
     def threshold(self, place: int, number: int) -> float:
@@ -154,16 +154,16 @@ class ResidualSearch:
         n_levels = chosen.levels.size
         counts = np.zeros((places.size, 1, n_levels))
         for row, place in enumerate(places):
-            present = weighted if group.gaps is None else np.where(group.gaps[place], 0.0, weighted)
+            present = weighted if group.missing is None else np.where(group.missing[place], 0.0, weighted)
             counts[row, 0] = np.bincount(group.codes[place], weights=present, minlength=n_levels)
         labels = measure_left(replace(chosen, counts=counts), group.candidates, self._noise)
         return np.concatenate([group.weight_left[places], labels], axis=1)
 
     def _sum_missing(self, group: _Group, place: int, weighted: FloatArray) -> tuple[float, float]:
         """Weight and sum of pseudo-labels of the rows in which a column is missing."""
-        if group.gaps is None or not group.gaps[place].any():
+        if group.missing is None or not group.missing[place].any():
             return 0.0, 0.0
-        return float(self._weights[group.gaps[place]].sum()), float(weighted[group.gaps[place]].sum())
+        return float(self._weights[group.missing[place]].sum()), float(weighted[group.missing[place]].sum())
 
     def _explain(
         self, weight: FloatArray, labels: FloatArray, totals: tuple[float, float], edges: Sequence[int]
@@ -185,18 +185,18 @@ class ResidualSearch:
 
 def _group_columns(X: FloatArray, histogram: Histogram, grid: SplitGrid, noise: Noise) -> Iterator[_Group]:
     """The columns of a histogram by the step of their candidates, without the constant ones."""
-    steps = grid.find_steps(histogram.spans)
+    steps = grid.compute_steps(histogram.spans)
     middles = 0.5 * (histogram.levels[1:] + histogram.levels[:-1])
     for step in np.unique(steps[histogram.spans > 0]):
         part = histogram[(steps == step) & (histogram.spans > 0)]
         candidates = replace(grid, step=float(step)).candidates(float(part.spans.max()))
         positions = (X[:, part.columns].T - part.lows[:, None]) / part.units[:, None]
-        gaps = np.isnan(positions)
+        missing = np.isnan(positions)
         yield _Group(
             part,
             np.searchsorted(middles, positions).astype(np.uint16),
             candidates,
             np.searchsorted(candidates, part.spans + grid.above),
-            gaps if gaps.any() else None,
+            missing if missing.any() else None,
             measure_left(replace(part, counts=part.counts[:, :1]), candidates, noise),
         )

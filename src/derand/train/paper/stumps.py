@@ -19,17 +19,16 @@ from derand.train.counts import CountedRows
 from derand.train.histogram import Counts
 from derand.train.splits import (
     MAX_CANDIDATES,
-    RowCounts,
     Search,
     SplitGrid,
     Splits,
     search_grid,
     search_minimum,
-    split_classes,
     split_columns,
 )
 
 _TIE = 1e-12  # relative difference of two sums of weights that rounding may make
+_ARRAYS = ("features", "thresholds", "left", "right", "missing")
 _LARGEST_FIRST_STEP = 0.01  # of the grid that a search for the minimum starts from
 
 
@@ -72,8 +71,8 @@ class Stumps:
     def __post_init__(self) -> None:
         if not self.missing.size:
             object.__setattr__(self, "missing", np.full(self.left.shape, np.nan))
-        for array in (self.features, self.thresholds, self.left, self.right, self.missing):
-            freeze(array)
+        for name in _ARRAYS:
+            freeze(getattr(self, name))
 
     def __len__(self) -> int:
         """How many terms the mean is taken of."""
@@ -81,25 +80,13 @@ class Stumps:
 
     def append(self, feature: int, threshold: float, leaves: tuple[float, float, float]) -> Stumps:
         """One stump more; its leaves are the left, the right, and that of a missing value."""
-        return replace(
-            self,
-            features=np.append(self.features, feature),
-            thresholds=np.append(self.thresholds, threshold),
-            left=np.append(self.left, leaves[0]),
-            right=np.append(self.right, leaves[1]),
-            missing=np.append(self.missing, leaves[2]),
-        )
+        more = zip(_ARRAYS, (feature, threshold, *leaves), strict=True)
+        grown: dict[str, Any] = {name: np.append(getattr(self, name), value) for name, value in more}
+        return replace(self, **grown)
 
     def take(self, chosen: slice | BoolArray) -> Stumps:
         """Some of the stumps; all tables."""
-        return replace(
-            self,
-            features=self.features[chosen],
-            thresholds=self.thresholds[chosen],
-            left=self.left[chosen],
-            right=self.right[chosen],
-            missing=self.missing[chosen],
-        )
+        return replace(self, **{name: getattr(self, name)[chosen] for name in _ARRAYS})
 
     def merge(self, feature: int) -> StepFunction:
         """The stumps of one feature as one term."""
@@ -139,17 +126,9 @@ def join_tables(stumps: Stumps, tables: Sequence[CategoryTable]) -> AdditiveEnse
     >>> model.score([[3.0, 0.0]]).tolist(), model.threshold
     ([255], 200)
     """
-    numbers = AdditiveEnsemble.from_stumps(
-        stumps.features,
-        stumps.thresholds,
-        stumps.left,
-        stumps.right,
-        n_features=stumps.n_features,
-        levels=stumps.levels,
-        missing=stumps.missing,
-    )
     threshold = (stumps.features.size + len(tables)) * stumps.levels // 2
-    return AdditiveEnsemble((*numbers.terms, *tables), threshold, stumps.n_features, stumps.levels)
+    terms = (*stumps.to_ensemble().terms, *tables)
+    return AdditiveEnsemble(terms, threshold, stumps.n_features, stumps.levels)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,10 +182,10 @@ def train_stumps(
     >>> train_stumps(table, Gaussian(0.5)).stumps.thresholds.round(6).tolist()
     [2.5]
     """
-    return find_stumps(
+    return search_stumps(
         table,
         noise,
-        SplitGrid.around(noise, find_first_step(noise, split_step)),
+        SplitGrid.around(noise, choose_first_step(noise, split_step)),
         search=search_minimum if split_step is None else search_grid,
         levels=levels,
         max_entropy=max_entropy,
@@ -216,13 +195,13 @@ def train_stumps(
     )
 
 
-def find_first_step(noise: Noise, split_step: float | None) -> float:
+def choose_first_step(noise: Noise, split_step: float | None) -> float:
     """Distance of candidates: as asked for, or of the grid that a search for the minimum starts from, which must not
     step over the noise."""
     return min(_LARGEST_FIRST_STEP, noise.magnitude / 4) if split_step is None else float(split_step)
 
 
-def find_stumps(
+def search_stumps(
     table: CountedRows,
     noise: Noise,
     grid: SplitGrid,
@@ -233,21 +212,23 @@ def find_stumps(
     categorical_leaf: float | None,
     least_rows: int | None = None,
     n_threads: int,
-    gaps: Collection[int] | None = None,
+    may_miss: Collection[int] | None = None,
 ) -> StumpTraining:
     """The same on a given grid, and without a warning where nothing was found.
 
-    `gaps` are the columns in which values may be missing; None for those in which some of the table are.
+    `may_miss` are the columns in which values may be missing; None for those in which some of the table are.
     """
-    splits, found = _search_columns(table, table.find_known(), noise, grid, search, max_entropy, n_threads)
+    splits, found = _search_columns(table, table.list_known(), noise, grid, search, max_entropy, n_threads)
     even: Any = 0.5 if table.n_classes == 2 else np.full(table.n_classes, 1 / table.n_classes)
     tables = tuple(
-        CategoryLeaves(column, np.arange(size), _find_leaves(table, column, categorical_leaf, least_rows), even)
+        CategoryLeaves(column, np.arange(size), _compute_leaves(table, column, categorical_leaf, least_rows), even)
         for column, size in table.n_categories.items()
         if size > 1
     )
     left, right = (np.rint(leaves * levels) / levels for leaves in (found.left, found.right))
-    missing = find_gap_leaves(table, found.columns, table.find_gaps() if gaps is None else gaps, categorical_leaf)
+    missing = compute_missing_leaves(
+        table, found.columns, table.list_missing() if may_miss is None else may_miss, categorical_leaf
+    )
     if found.classes is not None:  # a stump of one class says nothing of others
         missing = np.where(np.isnan(missing), np.nan, missing * np.eye(table.n_classes)[found.classes])
     stumps = Stumps(
@@ -258,7 +239,7 @@ def find_stumps(
         tables,
         n_features=table.n_features,
         levels=levels if not tables and np.isnan(missing).all() else 2 * levels,
-        majority=find_majority([table]),
+        majority=select_majority([table]),
         missing=missing,
     )
     entropy = np.full(table.n_features, np.nan)
@@ -288,18 +269,15 @@ def _search_columns(
     n_threads: int,
 ) -> tuple[Splits, _Found]:
     """The best split of each column, of several classes that of the class which it tells best, and what is kept."""
-    source = RowCounts(table.n_rows, table.n_features, table.tabulate)
-    data = (source, columns, noise, grid)
-    how: dict[str, Any] = {"class_weight": table.class_weight, "search": search, "n_threads": n_threads}
     if table.n_classes == 2:
-        splits = split_columns(*data, **how)
+        (splits,) = split_columns(table, columns, noise, grid, search=search, n_threads=n_threads)
         kept = (splits.entropy < max_entropy) & (splits.spans > 0)
         leaves = splits.left[kept], splits.right[kept]
         return splits, _Found(splits.columns[kept], splits.thresholds[kept], *leaves, None)
     totals = table.count_classes() * table.class_weight
     shares = np.stack([totals.sum() - totals, totals], axis=1) / totals.sum()
     rest_weight = 1 / np.sqrt(shares)
-    by_class = split_classes(*data, rest_weight=rest_weight, **how)
+    by_class = split_columns(table, columns, noise, grid, rest_weight=rest_weight, search=search, n_threads=n_threads)
     entropy = np.stack([one.entropy for one in by_class])
     weighed = shares * rest_weight
     found = _join_classes(
@@ -327,14 +305,16 @@ def _join_classes(by_class: Sequence[Splits], kept: BoolArray, even: FloatArray)
     return _Found(by_class[0].columns[places], gather([one.thresholds for one in by_class]), left, right, classes)
 
 
-def find_majority(tables: Iterable[CountedRows]) -> int:
+def select_majority(tables: Iterable[CountedRows]) -> int:
     """The class of the largest weight in all tables together, the first on a tie."""
     totals = [table.count_classes() * table.class_weight for table in tables]
     weights = np.sum(totals, axis=0)
     return int(np.argmax(weights * (1 + _TIE) >= weights.max()))
 
 
-def _find_leaves(table: CountedRows, column: int, categorical_leaf: float | None, least_rows: int | None) -> FloatArray:
+def _compute_leaves(
+    table: CountedRows, column: int, categorical_leaf: float | None, least_rows: int | None
+) -> FloatArray:
     """Leaf of each category of a column; all classes are alike in those of too few rows."""
     leaves = _weigh_counts(table.count_categories(column), table.class_weight, categorical_leaf)
     if least_rows is not None:
@@ -342,8 +322,8 @@ def _find_leaves(table: CountedRows, column: int, categorical_leaf: float | None
     return leaves
 
 
-def find_gap_leaves(
-    table: CountedRows, columns: IntArray, gaps: Collection[int], categorical_leaf: float | None
+def compute_missing_leaves(
+    table: CountedRows, columns: IntArray, may_miss: Collection[int], categorical_leaf: float | None
 ) -> FloatArray:
     """Leaf of a missing value of each of some numerical columns: as that of a category; NaN where none may be missing.
 
@@ -352,8 +332,8 @@ def find_gap_leaves(
     n_classes = table.n_classes
     leaves = np.full(columns.size if n_classes == 2 else (columns.size, n_classes), np.nan)
     for at, column in enumerate(columns.tolist()):
-        if column in gaps:
-            counts = table.count_gaps(column)[:, None]
+        if column in may_miss:
+            counts = table.count_missing(column)[:, None]
             is_there = bool(counts.any())
             leaves[at] = _weigh_counts(counts, table.class_weight, categorical_leaf)[0] if is_there else 1 / n_classes
     return leaves

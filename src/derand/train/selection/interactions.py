@@ -24,7 +24,7 @@ _SHRINK = 4.0
 """Rows' worth of evidence that a cell's effect is zero, of rows as likely of a class as not; of numbers a quarter."""
 
 
-def find_pairs(rows: BinnedTable, residuals: FloatArray, curvature: FloatArray) -> tuple[tuple[int, int], ...]:
+def select_pairs(rows: BinnedTable, residuals: FloatArray, curvature: FloatArray) -> tuple[tuple[int, int], ...]:
     """The strongest pairs of numerical columns, no column in two of them, whose gain on rows left out is real.
 
     `rows`: of single columns. `residuals`, `curvature` (n_rows, n_classes): label less probability by an additive
@@ -46,7 +46,7 @@ def find_pairs(rows: BinnedTable, residuals: FloatArray, curvature: FloatArray) 
 
 
 def _choose_columns(rows: BinnedTable) -> dict[int, IntArray]:
-    """Columns without gaps in few bins of like weight, by feature: those that vary most, where there are many."""
+    """Columns without missing values in few bins of like weight, by feature: if many, those that vary most."""
     found: dict[int, IntArray] = {}
     spread = {}
     for at, one in enumerate(rows.numbers):

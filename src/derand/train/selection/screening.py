@@ -16,10 +16,8 @@ from scipy.special import ndtr
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand.train.bins import BinnedTable
-from derand.train.losses.margin_loops import add_leftovers
+from derand.train.losses.margin_loops import sum_residuals
 
-WIDE_COLUMNS = 1_000
-"""Numerical columns from which on a table is wide: those of fewer are all fitted, whatever they say."""
 _FALSE_SHARE = 0.2
 """Of the columns that join in a round, how many may be there by chance."""
 _FEWEST = 16
@@ -44,7 +42,7 @@ def choose_columns(rows: BinnedTable, leave: Leave) -> IntArray:
     chosen = np.zeros(len(rows.numbers), dtype=bool)
     for _ in range(_ROUNDS):
         strengths = measure_strengths(rows, leave(np.flatnonzero(chosen)))
-        joining = find_outstanding(np.where(chosen, 0.0, strengths))
+        joining = select_outstanding(np.where(chosen, 0.0, strengths))
         if not chosen.any() and joining.sum() < _FEWEST:
             joining[np.argsort(-strengths, kind="stable")[:_FEWEST]] = True
         if not (joining & ~chosen).any():
@@ -53,12 +51,12 @@ def choose_columns(rows: BinnedTable, leave: Leave) -> IntArray:
     return np.flatnonzero(chosen)
 
 
-def find_outstanding(strengths: FloatArray) -> BoolArray:
+def select_outstanding(strengths: FloatArray) -> BoolArray:
     """Columns of which at most a share is expected to stand out by chance (Benjamini and Hochberg).
 
     Examples
     --------
-    >>> find_outstanding(np.array([0.3, 6.0, 1.2, 0.1])).tolist()
+    >>> select_outstanding(np.array([0.3, 6.0, 1.2, 0.1])).tolist()
     [False, True, False, False]
     """
     chances = np.minimum(1.0, 2 * (_DEGREES + 1) * ndtr(-strengths))
@@ -78,9 +76,9 @@ def measure_strengths(rows: BinnedTable, left: FloatArray) -> FloatArray:
     shares, sums = _count_codes(rows, centered)
     spread = max(float(np.sqrt(centered @ centered)), _TINY)
     last = (np.arange(n_columns), rows.sizes[:n_columns] - 1)
-    gaps, missing = shares[last], sums[last]
+    share, missing = shares[last], sums[last]
     shares[last] = sums[last] = 0.0
-    strength = np.abs(missing) / (spread * np.sqrt(np.maximum(gaps * (1 - gaps), 1 / left.size)))
+    strength = np.abs(missing) / (spread * np.sqrt(np.maximum(share * (1 - share), 1 / left.size)))
     for values in _list_polynomials(shares, _DEGREES):
         np.maximum(strength, np.abs(np.sum(sums * values, axis=1)) / spread, out=strength)
     return strength
@@ -115,7 +113,7 @@ def _count_codes(rows: BinnedTable, left: FloatArray) -> tuple[FloatArray, Float
     n_columns = len(rows.numbers)
     most = int(rows.sizes[:n_columns].max())
     sums, counts = np.zeros((n_columns, most)), np.zeros((n_columns, most))
-    add_leftovers(rows.codes, n_columns, left, sums, counts)
+    sum_residuals(rows.codes, n_columns, left, sums, counts)
     return counts / left.size, sums
 
 

@@ -25,14 +25,31 @@ from derand._core.text import (
 )
 from derand.certificates import Certificates
 from derand.metrics import EstimateSummary, certified_share, find_paired_chance, find_wilson_interval
-from derand.report._charts import HEIGHT, WIDTH, Frame, mark_radius, name_axis, radius_ticks, trace_steps, wrap_svg
+from derand.report._blocks import (
+    Block,
+    Cell,
+    Comment,
+    Details,
+    Figure,
+    Group,
+    Heading,
+    Line,
+    Paragraph,
+    Section,
+    Table,
+    Text,
+    in_latex,
+    in_markdown,
+    on_page,
+    quiet,
+    tag,
+)
+from derand.report._charts import draw_shares, mark_radius, wrap_svg
 from derand.report._facts import Facts, Scale
 from derand.report._inputs import LabelInputs, name_estimator
-from derand.report._markup import make_pipe_table, make_tabular, mark_text, put_on_one_line, render
+from derand.report._markup import percent
 from derand.report._other import OtherModel
-from derand.report._text import percent
 from derand.report._threat import say_trained
-from derand.report.sections import Section
 from derand.report.sections.accuracy import find_end, name_budget, spread_radii
 from derand.report.sections.subgroups import LEVEL, write_interval
 
@@ -334,12 +351,7 @@ def _draw_comparison(summary: Parts) -> Markup | None:
     if comparison is None or len(comparison["radii"]) < 2:
         return None
     radii, end, quoted = comparison["radii"], comparison["end"], summary["scale"]["quoted"]
-    shown = [radius for radius in radii if radius <= end]
-    frame = Frame(WIDTH, HEIGHT, (0.0, end), (0.0, 1.0))
-    body = [frame.grid((share, f"{share:.0%}") for share in (0.0, 0.25, 0.5, 0.75, 1.0))]
-    body.append(frame.ticks(((r, format_short(r)) for r in radius_ticks(summary, end)), name_axis(summary)))
-    for style, values in zip(reversed(CURVES), reversed(comparison["curves"]), strict=True):
-        body.append(f'<path class="{style}" d="{trace_steps(frame, shown, values[: len(shown)])}"/>')
+    frame, body = draw_shares(summary, radii, end, list(zip(CURVES, comparison["curves"], strict=True)))
     body.append(mark_radius(frame, quoted, "mark"))
     at = radii.index(quoted)
     told = ", ".join(
@@ -349,27 +361,58 @@ def _draw_comparison(summary: Parts) -> Markup | None:
     return wrap_svg(frame, "".join(body), title, f"At radius {format_exactly(quoted)}: {told}")
 
 
-def _list_lines(comparison: Comparison) -> list[list[str]]:
-    """The figures of both models, with their intervals."""
+def blocks(summary: Parts) -> list[Block]:
+    """Both in numbers and in one chart, and rows on which they differ."""
+    found = summary["comparison"]
+    assert found is not None  # asked by the section
+    names, chart = _name_models(found), _draw_comparison(summary)
+    quoted, measure = summary["scale"]["quoted"], found["measure"].capitalize()
+    legend = [(style, name) for style, name in zip(CURVES, names, strict=True)]
+    figure = Figure(chart, f"{measure} of both", [*legend, ("line-mark", f"radius {format_exactly(quoted)}")])
     return [
-        [
-            line["name"],
-            *(
-                f"{text} ({interval})" if interval else text
-                for text, interval in zip(line["texts"], line["intervals"], strict=True)
-            ),
-        ]
-        for line in comparison["lines"]
+        Heading(f"Beside {names[1]}", "compare"),
+        Paragraph(found["sentence"], "example", "comparison"),
+        on_page(*(Paragraph(remark, "fine") for remark in found["remarks"])),
+        in_markdown(Paragraph(" ".join(found["remarks"]))),
+        in_latex(*(Comment(text) for text in (found["sentence"], *found["remarks"]))),
+        Group("beside compared", [_tabulate_lines(found, summary["data"]["n_rows"]), figure]),
+        *([] if chart is None else [_tabulate_curves(found, quoted)]),
+        *(
+            _show_disagreements(summary, table, names, is_open=at == 0)
+            for at, table in enumerate(found["disagreements"])
+        ),
     ]
 
 
-def _list_curves(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
-    """The shares of both models by radius: head and lines."""
-    head = ["radius", *(format_exactly(radius) for radius in comparison["major"])]
-    return head, [[name, *texts] for name, texts in zip(_name_models(comparison), comparison["table"], strict=True)]
+def _tabulate_lines(comparison: Comparison, n_rows: int) -> Table:
+    """The figures of both models, with their intervals."""
+    lines: list[Line] = []
+    for line in comparison["lines"]:
+        pairs = zip(line["texts"], line["intervals"], strict=True)
+        shown = [(f"{text} ({small})" if small else text, tag("small", small), text) for text, small in pairs]
+        cells = [Cell(told, Markup("{}{}").format(text, small), "wrapped") for told, small, text in shown]
+        lines.append([line["name"], *cells])
+    heads = [Cell(name) for name in _name_models(comparison)]
+    head = [Cell("", quiet(plural(n_rows, "row"))), *heads]
+    return Table(head, lines, "Both models in numbers", test="compared", kind="numeric contrasts", latex_title="")
 
 
-def _say_shown(table: DisagreementTable) -> str:
+def _tabulate_curves(comparison: Comparison, quoted: float) -> Table:
+    """The shares of both models by radius."""
+    kinds = ["quoted" if radius == quoted else "" for radius in comparison["major"]]
+    heads = [Cell(format_exactly(radius), kind=kind) for radius, kind in zip(comparison["major"], kinds, strict=True)]
+    lines: list[Line] = [
+        [name, *(Cell(text, kind=kind) for text, kind in zip(texts, kinds, strict=True))]
+        for name, texts in zip(_name_models(comparison), comparison["table"], strict=True)
+    ]
+    head, label = (
+        [Cell("radius", quiet("radius")), *heads],
+        f"{comparison['measure'].capitalize()} of both models by radius",
+    )
+    return Table(head, lines, label, test="compared-curves", latex_title=f"{comparison['measure']} of both")
+
+
+def _count_shown(table: DisagreementTable) -> str:
     """How many of the rows are listed, of how many."""
     if not table["n_rows"]:
         return "There are none."
@@ -378,74 +421,48 @@ def _say_shown(table: DisagreementTable) -> str:
     return f"{format_count(len(table['rows']))} of {plural(table['n_rows'], 'row')}."
 
 
-def _tabulate_disagreements(
-    comparison: Comparison, table: DisagreementTable, has_radius: bool
-) -> tuple[list[str], list[list[str]]]:
-    """Rows on which the two differ: head and lines."""
-    has_truth = any(row["truth"] is not None for row in table["rows"])
-    mine, theirs = _name_models(comparison)
-    what = "radius" if has_radius else "verdict"
-    head = ["row", *(["truth"] if has_truth else []), mine, f"{what}, {mine}", theirs, f"{what}, {theirs}"]
-    lines = [
-        [
-            str(row["row"]) if row["name"] is None else shorten(row["name"], _NAME_LENGTH),
-            *([shorten(row["truth"], _NAME_LENGTH)] if has_truth and row["truth"] is not None else []),
-            shorten(row["labels"][0], _NAME_LENGTH),
-            row["texts"][0],
-            shorten(row["labels"][1], _NAME_LENGTH),
-            row["texts"][1],
+def _show_disagreements(summary: Parts, table: DisagreementTable, names: list[str], *, is_open: bool) -> Details:
+    """Rows on which the two differ in one way."""
+    what, has_truth = "radius" if summary["threat"]["norm"] is not None else "verdict", summary["data"]["has_labels"]
+    heads = [cell for name in names for cell in (Cell(name), Cell(f"{what}, {name}", what.capitalize()))]
+    lines: list[Line] = []
+    for row in table["rows"]:
+        number = Cell(str(row["row"]), format_count(row["row"]))
+        name = number if row["name"] is None else Cell(shorten(row["name"], _NAME_LENGTH))
+        truth = [] if row["truth"] is None else [Cell(shorten(row["truth"], _NAME_LENGTH), shorten(row["truth"], 30))]
+        cells = [
+            cell
+            for label, text in zip(row["labels"], row["texts"], strict=True)
+            for cell in (_write_label(label, row["truth"]), Cell(text))
         ]
-        for row in table["rows"]
-    ]
-    return head, lines
-
-
-def html(summary: Parts) -> Markup:
-    """Both in numbers and in one chart, and rows on which they differ."""
-    found = summary["comparison"]
-    assert found is not None
-    return render(
-        "compare",
-        summary,
-        names=_name_models(found),
-        chart=_draw_comparison(summary),
-        curves=CURVES,
-        say_shown=_say_shown,
+        lines.append([name, *truth, *cells])
+    head: Line = ["row", *(["truth"] if has_truth else []), *heads]
+    order = ""
+    if len(lines) < table["n_rows"]:
+        sure = table["key"] == "answers"
+        order = " Those that both are surest of come first." if sure else " Those whose radii differ most come first."
+    rows = [Table(head, lines, table["title"], test="disagreement-rows", kind="")] if lines else []
+    counted = f"{format_count(table['n_rows'])} of {format_count(summary['data']['n_rows'])}"
+    shown = _count_shown(table)
+    return Details(
+        "",
+        [
+            in_markdown(Heading(table["title"], level=3), Paragraph(shown)),
+            on_page(Paragraph(shown + order, "fine")),
+            *rows,
+        ],
+        summary=f"{table['title']}: {counted}",
+        test="disagreement",
+        is_open=is_open and bool(lines),
     )
 
 
-def markdown(summary: Parts) -> list[str]:
-    """Two models side by side, and rows on which they differ."""
-    found = summary["comparison"]
-    if found is None:
-        return []
-    names = _name_models(found)
-    parts = [
-        f"## Beside {mark_text(names[1])}",
-        mark_text(found["sentence"]),
-        mark_text(" ".join(found["remarks"])),
-        make_pipe_table(["", *map(mark_text, names)], _list_lines(found)),
-    ]
-    if len(found["radii"]) > 1:
-        parts.append(make_pipe_table(*_list_curves(found)))
-    for table in found["disagreements"]:
-        parts += [f"### {mark_text(table['title'])}", _say_shown(table)]
-        head, rows = _tabulate_disagreements(found, table, summary["threat"]["norm"] is not None)
-        parts += [make_pipe_table([mark_text(name) for name in head], rows)] if rows else []
-    return parts
+def _write_label(label: str, truth: str | None) -> Cell:
+    """An answer; the page says where it is wrong."""
+    page: Text = shorten(label, 30)
+    if truth is not None and label != truth:
+        page = Markup("{} {}").format(page, tag("span", "wrong", class_="bad"))
+    return Cell(shorten(label, _NAME_LENGTH), page)
 
 
-def latex(summary: Parts) -> list[str]:
-    """Two models side by side, as tables below the others."""
-    found = summary["comparison"]
-    if found is None:
-        return []
-    lines = [f"% {put_on_one_line(sentence)}" for sentence in (found["sentence"], *found["remarks"])]
-    lines += make_tabular("lrr", ["", *_name_models(found)], _list_lines(found))
-    if len(found["radii"]) > 1:
-        head, rows = _list_curves(found)
-        lines += [f"% {found['measure']} of both", *make_tabular("l" + "r" * (len(head) - 1), head, rows)]
-    return lines
-
-
-SECTION = Section("compare", lambda s: "Two models" if s["comparison"] else "", html, markdown, latex)
+SECTION = Section("compare", lambda s: "Two models" if s["comparison"] else "", blocks)

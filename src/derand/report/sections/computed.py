@@ -12,11 +12,11 @@ from importlib import metadata
 from typing import Any, TypedDict
 
 import numpy as np
-from markupsafe import Markup
 
 import derand
 from derand._core.arrays import FloatArray
 from derand._core.text import format_short, format_threshold, join_words, plural, shorten
+from derand.report._blocks import Block, Bullets, FactList, Heading, Raw, Section, in_markdown
 from derand.report._facts import (
     DataFacts,
     ModelFacts,
@@ -28,10 +28,9 @@ from derand.report._facts import (
     RuleFacts,
 )
 from derand.report._inputs import Inputs, IntervalInputs, LabelArray, LabelInputs, Subject, name_estimator
-from derand.report._markup import mark_list, mark_text, render
+from derand.report._markup import render
 from derand.report._settings import ReportSettings
 from derand.report._threat import describe_measure, describe_unit
-from derand.report.sections import Section
 from derand.storage import FileMark, hash_model
 
 
@@ -379,16 +378,15 @@ def _list_not_read(names: list[str]) -> str:
     return ", ".join(f"“{shorten(name, 30)}”" for name in names[:_LISTED_NAMES]) + f"{more}: they may change at will"
 
 
-def html(summary: Mapping[str, Any]) -> Markup:
-    """The facts, and for a classifier what the words mean."""
-    return render("computed", summary, facts=list_facts(summary))
+def blocks(summary: Mapping[str, Any]) -> list[Block]:
+    """The facts; the page says what words mean in a report on a classifier, Markdown what is left out."""
+    left_out = [Heading("Left out"), Bullets(summary["left_out"])] if summary["left_out"] else []
+    return [
+        Heading("How it was computed", "computed"),
+        FactList(list_facts(summary), "facts wide"),
+        *([] if "radius" in summary else [Raw(render("words", summary))]),
+        in_markdown(*left_out),
+    ]
 
 
-def markdown(summary: Mapping[str, Any]) -> list[str]:
-    """The facts, and what is left out."""
-    facts = "\n".join(f"- {mark_text(name)}: {mark_text(value)}" for name, value in list_facts(summary))
-    left_out = ["## Left out", mark_list(summary["left_out"])] if summary["left_out"] else []
-    return ["## How it was computed", facts, *left_out]
-
-
-SECTION = Section("computed", lambda s: "How computed", html, markdown)
+SECTION = Section("computed", lambda s: "How computed", blocks)

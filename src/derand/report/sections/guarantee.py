@@ -6,8 +6,6 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypedDict
 
-from markupsafe import Markup
-
 from derand._core.text import (
     format_count,
     format_exactly,
@@ -20,17 +18,26 @@ from derand._core.text import (
 )
 from derand.explain import multiply_down
 from derand.metrics import RadiusFigures, describe_costs
+from derand.report._blocks import (
+    Block,
+    Bullets,
+    Details,
+    FactList,
+    Group,
+    Heading,
+    Paragraph,
+    Section,
+    in_markdown,
+    on_page,
+)
 from derand.report._facts import RuleFacts, Scale, ThreatFacts
 from derand.report._inputs import IntervalInputs, LabelInputs
-from derand.report._markup import mark_list, mark_text, render
-from derand.report._text import percent
+from derand.report._markup import percent
 from derand.report._threat import describe_measure, describe_threat, say_also, say_covered, say_size
-from derand.report.sections import Section
 from derand.report.sections.accuracy import Accuracy
-from derand.report.sections.answers import Answers, name_constant
-from derand.report.sections.errors import Errors
 from derand.report.sections.intervals import Spread
 from derand.report.sections.limits import VerdictCount, Verdicts
+from derand.report.sections.predictions import Answers, Errors, name_constant
 from derand.report.sections.radii import Radii
 from derand.report.sections.shapes import Shape
 
@@ -319,22 +326,24 @@ def compute_for_numbers(inputs: IntervalInputs, moves: Spread, errors: Errors | 
     }
 
 
-def html(summary: Mapping[str, Any]) -> Markup:
+def blocks(summary: Mapping[str, Any]) -> list[Block]:
     """Headline numbers, the guarantee, what is not guaranteed, and what is left out."""
-    return render("guarantee", summary)
+    found, title = summary["guarantee"], "What is not guaranteed"
+    is_classifier = "scale" in summary
+    left_out = Details("limits", [Bullets(summary["left_out"], test="left-out")], summary="What is left out, and why")
+    return [
+        on_page(
+            Heading("What is guaranteed", "guarantee"),
+            FactList([(one["name"], one["value"], one["note"]) for one in found["numbers"]], "numbers"),
+        ),
+        Paragraph(found["paragraph"], "statement", "guarantee"),
+        Paragraph(found["measure"], "fine")
+        if is_classifier
+        else Paragraph(" ".join(summary["threat"]["sentences"]), "fine", "threat"),
+        *([in_markdown(Heading(title))] if is_classifier else []),
+        Group("limits", [on_page(Heading(title, level=3)), Bullets(found["limits"], test="limits")]),
+        *([on_page(left_out)] if summary["left_out"] else []),
+    ]
 
 
-def markdown(summary: Mapping[str, Any]) -> list[str]:
-    """The guarantee and its limits."""
-    found = summary["guarantee"]
-    if "scale" not in summary:  # a regressor
-        return [
-            mark_text(found["paragraph"]),
-            mark_text(" ".join(summary["threat"]["sentences"])),
-            mark_list(found["limits"]),
-        ]
-    heads = [mark_text(found["paragraph"]), mark_text(found["measure"]), "## What is not guaranteed"]
-    return [*heads, mark_list(found["limits"])]
-
-
-SECTION = Section("guarantee", lambda s: "Guarantee", html, markdown)
+SECTION = Section("guarantee", lambda s: "Guarantee", blocks)

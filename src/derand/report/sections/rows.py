@@ -18,14 +18,13 @@ from derand.certificates import Distribution, distribution
 from derand.explain import Contributions
 from derand.model import AdditiveEnsemble, coarsen, find_coarse_step
 from derand.noise import Noise
+from derand.report._blocks import Block, Raw, Section
 from derand.report._charts import WIDTH, Frame, choose_ticks, wrap_svg
 from derand.report._facts import Facts, Scale, Size
 from derand.report._inputs import LabelInputs
-from derand.report._markup import name_radius, name_score, render
+from derand.report._markup import name_radius, name_score, percent, render
 from derand.report._packing import pack_listed
 from derand.report._settings import ReportSettings
-from derand.report._text import percent
-from derand.report.sections import Section
 from derand.report.sections.accuracy import Accuracy
 from derand.report.sections.limits import Change
 from derand.report.sections.shapes import rank_terms
@@ -518,9 +517,9 @@ def _name_points(axis: LawAxis) -> str:
     return "points" if axis["points"] == 1 else "log-odds"
 
 
-def html(summary: Parts) -> Markup:
-    """The table with its controls, and the details of the row that is picked."""
-    return render("rows", summary, quoted_at=find_quoted(summary), draw_law=draw_law)
+def blocks(summary: Parts) -> list[Block]:
+    """The table with its controls, and the details of the row that is picked; of the page alone."""
+    return [Raw(render("rows", summary, quoted_at=find_quoted(summary), draw_law=draw_law))]
 
 
 def find_quoted(summary: Facts) -> int:
@@ -552,4 +551,4 @@ def list_data(summary: Parts) -> dict[str, object]:
     }
 
 
-SECTION = Section("rows", lambda s: "Rows" if s["rows"]["sampled"] else "All rows", html)
+SECTION = Section("rows", lambda s: "Rows" if s["rows"]["sampled"] else "All rows", blocks)

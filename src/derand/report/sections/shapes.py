@@ -10,13 +10,13 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from derand._core.arrays import FloatArray
-from derand._core.text import format_count, format_short, shorten
+from derand._core.text import format_count, format_short
 from derand.explain import Contributions
 from derand.model import AdditiveEnsemble, Term
+from derand.report._blocks import Block, Raw, Section
 from derand.report._charts import Frame, choose_ticks, wrap_svg
 from derand.report._inputs import LabelInputs
 from derand.report._markup import render
-from derand.report.sections import Section
 from derand.tables import format_days
 
 
@@ -282,8 +282,7 @@ def _draw_categories(shape: CategoricalShape, span: tuple[float, float]) -> Mark
         start, stop = sorted((zero, frame.x(entry["push"])))
         kind = "bar-right" if k < len(shape["categories"]) else "bar-faint"
         body.append(
-            f'<text class="tick end" x="{frame.left - 8}" y="{y + 14}">{escape(shorten(entry["name"], 17))}'
-            f"<title>{escape(entry['name'])}</title></text>"
+            f"{frame.name(y + 14, entry['name'], 17)}"
             f'<rect class="{kind}" x="{start}" y="{y + 3}" width="{round(max(stop - start, 1), 1)}" height="13"/>'
             f'<text class="tick end faint" x="{frame.width - 2}" y="{y + 14}">{format_count(entry["count"])}</text>'
         )
@@ -304,9 +303,9 @@ def _choose_span(shapes: Sequence[Shape]) -> tuple[float, float]:
     return low - room, high + room
 
 
-def html(summary: Mapping[str, Any]) -> Markup:
-    """A chart per column, all on one scale."""
-    return render("shapes", summary, span=_choose_span(summary["shapes"]), draw_shape=draw_shape)
+def blocks(summary: Mapping[str, Any]) -> list[Block]:
+    """A chart per column, all on one scale; of the page alone."""
+    return [Raw(render("shapes", summary, span=_choose_span(summary["shapes"]), draw_shape=draw_shape))]
 
 
-SECTION = Section("shapes", lambda s: "Shapes" if s["shapes"] else "", html)
+SECTION = Section("shapes", lambda s: "Shapes" if s["shapes"] else "", blocks)

@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 import numpy as np
-from markupsafe import Markup
 from numpy.typing import ArrayLike
 
 from derand._core.arrays import BoolArray, IntArray
@@ -34,12 +33,11 @@ from derand.metrics import (
     raise_chances,
     subtract_shares,
 )
+from derand.report._blocks import Block, Heading, Line, Paragraph, Raw, Section, Table, in_markdown
 from derand.report._facts import Facts, Size
 from derand.report._inputs import MISSING, LabelArray, LabelInputs
-from derand.report._markup import NAME_LENGTH, make_pipe_table, mark_text, render
+from derand.report._markup import NAME_LENGTH, percent, render
 from derand.report._settings import Groups
-from derand.report._text import percent
-from derand.report.sections import Section
 from derand.tables import format_moment
 
 ContrastKind = Literal["certified", "wrong", "answer"]
@@ -445,39 +443,36 @@ def _compare(n_comparisons: int, n_marked: int) -> GroupComparison:
     }
 
 
-def html(summary: Parts) -> Markup:
-    """Tables of each column: certified rows, mistakes, answers."""
-    return render("subgroups", summary)
+def blocks(summary: Parts) -> list[Block]:
+    """Tables of each column: certified rows, mistakes, answers; Markdown has them in one."""
+    comparison = summary["group_comparison"]
+    assert comparison is not None  # there are groups
+    return [
+        Raw(render("subgroups", summary)),
+        *(
+            in_markdown(Heading(f"Subgroups: {shorten(group['column'], NAME_LENGTH)}"), _join_tables(summary, group))
+            for group in summary["subgroups"]
+        ),
+        in_markdown(Paragraph(f"{comparison['sentence']} The mark is “(beyond chance)”.")),
+    ]
 
 
-def markdown(summary: Parts) -> list[str]:
-    """Groups beside all other rows, with differences in percentage points, marked where chance hardly explains them."""
-    parts = []
-    for group in summary["subgroups"]:
-        titles = [one["title"] for one in group["groups"][0]["contrasts"]]
-        head = ["group", "rows", "median radius" if summary["threat"]["norm"] is not None else "can be flipped"]
-        head += [mark_text(text) for title in titles for text in (title, "95 % interval", "difference")]
-        rows = [
-            [
-                one["name"],
-                format_count(one["n_rows"]),
-                format_count(one["flips"]) if "flips" in one else one["median_radius_text"],
-                *(text for contrast in one["contrasts"] for text in _list_contrast(contrast)),
-            ]
-            for one in group["groups"]
-        ]
-        parts += [f"## Subgroups: {mark_text(shorten(group['column'], NAME_LENGTH))}", make_pipe_table(head, rows)]
-    if summary["group_comparison"] is not None and parts:
-        parts.append(mark_text(f"{summary['group_comparison']['sentence']} The mark is “(beyond chance)”."))
-    return parts
+def _join_tables(summary: Parts, group: Subgroups) -> Table:
+    """Groups beside all other rows, differences in percentage points, marked where chance hardly explains them."""
+    titles = [one["title"] for one in group["groups"][0]["contrasts"]]
+    head = ["group", "rows", "median radius" if summary["threat"]["norm"] is not None else "can be flipped"]
+    head += [text for title in titles for text in (title, "95 % interval", "difference")]
+    lines: list[Line] = []
+    for one in group["groups"]:
+        cells: Line = [one["name"], format_count(one["n_rows"])]
+        cells.append(format_count(one["flips"]) if "flips" in one else one["median_radius_text"])
+        for contrast in one["contrasts"]:
+            interval = contrast["difference_interval_text"]
+            mark = " (beyond chance)" if contrast["mark"] else ""
+            difference = f"{contrast['difference_text']}{f' ({interval})' if interval else ''}{mark}"
+            cells += [contrast["share_text"], contrast["interval_text"], difference]
+        lines.append(cells)
+    return Table(head, lines)
 
 
-def _list_contrast(contrast: Contrast) -> list[str]:
-    """Share, interval and difference of a group."""
-    mark = " (beyond chance)" if contrast["mark"] else ""
-    interval = contrast["difference_interval_text"]
-    difference = f"{contrast['difference_text']}{f' ({interval})' if interval else ''}{mark}"
-    return [contrast["share_text"], contrast["interval_text"], difference]
-
-
-SECTION = Section("subgroups", lambda s: "Subgroups" if s["subgroups"] else "", html, markdown)
+SECTION = Section("subgroups", lambda s: "Subgroups" if s["subgroups"] else "", blocks)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
+from itertools import compress
 from typing import Literal, TypedDict
-
-from markupsafe import Markup
 
 from derand._core.text import format_exactly, format_short_down, join_words, plural, shorten
 from derand.explain import multiply_down
+from derand.report._blocks import Block, Heading, Paragraph, Raw, Section, Table, in_markdown
 from derand.report._inputs import Inputs
-from derand.report._markup import make_pipe_table, mark_text, render
+from derand.report._markup import render
 from derand.report._threat import list_words, say_ends, say_limit, unit_of
-from derand.report.sections import Section
 from derand.threat import EVERY, Limit
 
 
@@ -50,6 +49,7 @@ class Parts(TypedDict):
 
 
 _STAYS = "stays as it is"
+_HEAD = ["column", "kind", "may change", "direction", "stays", "values", "gaps"]
 _LISTED = 6
 _LISTED_COLUMNS = 60
 
@@ -174,27 +174,26 @@ def _describe_category(inputs: Inputs, feature: int, budgets: int) -> dict[str, 
     return {"moves": True, "change": "to these values alone" if allowed is not None else change, "values": values}
 
 
-def html(summary: Parts) -> Markup:
-    """The words, and the table with the other columns folded away."""
-    return render("threat", summary)
-
-
-def markdown(summary: Parts) -> list[str]:
-    """What may change, in words and by column."""
+def blocks(summary: Parts) -> list[Block]:
+    """The words, and the table; the page folds most of many columns away."""
     table = summary["threat_table"]
     columns = table["columns"][:_LISTED_COLUMNS]
-    titles = ["column", "kind", "may change", "direction", "stays", "values", "gaps"]
-    cells = [
+    lines = [
         [one["column"], one["kind"], one["change"], one["direction"], one["domain"], one["values"], one["missing"]]
         for one in columns
     ]
-    keep = [at for at in range(len(titles)) if any(line[at] for line in cells)]
-    lines = [[line[at] or "-" for at in keep] for line in cells]
-    parts = ["## What may change", mark_text(" ".join([*table["words"], table["note"]]))]
-    parts.append(make_pipe_table([titles[at] for at in keep], lines))
-    if len(columns) < len(table["columns"]):
-        parts.append(f"{len(columns)} of {plural(len(table['columns']), 'column')}.")
-    return parts
+    kept = [any(cells) for cells in zip(*lines, strict=True)]
+    told = [[cell or "-" for cell in compress(line, kept)] for line in lines]
+    n_columns = plural(len(table["columns"]), "column")
+    return [
+        Raw(render("threat", summary)),
+        in_markdown(
+            Heading("What may change"),
+            Paragraph(" ".join([*table["words"], table["note"]])),
+            Table(list(compress(_HEAD, kept)), told),
+            Paragraph(f"{len(columns)} of {n_columns}." if len(columns) < len(table["columns"]) else ""),
+        ),
+    ]
 
 
-SECTION = Section("threat", lambda s: "What may change", html, markdown)
+SECTION = Section("threat", lambda s: "What may change", blocks)

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, TypedDict
+from typing import TypedDict
 
 import numpy as np
-from markupsafe import Markup
 
 from derand._core.text import format_short_down, shorten
 from derand.explain import move_alone
+from derand.report._blocks import Block, Heading, Raw, Section, Table, in_markdown
 from derand.report._facts import Facts, Size
 from derand.report._inputs import LabelInputs
-from derand.report._markup import make_pipe_table, render
+from derand.report._markup import render
 from derand.report._threat import limit_of
-from derand.report.sections import Section
 from derand.report.sections.radii import Radii
 from derand.report.sections.shapes import find_ends
 
@@ -39,9 +38,6 @@ class Parts(Facts):
     """What this section reads."""
 
     moves: list[Move]
-
-
-_MOVES: tuple[Literal["half_of_rows", "nine_in_ten"], ...] = ("half_of_rows", "nine_in_ten")
 
 
 def compute(inputs: LabelInputs, radii: Radii) -> list[Move]:
@@ -113,20 +109,19 @@ def _say_move(
     return f"“{name}” can move by up to ±{format_short_down(move)}{' days' if days else ''} {others}{within}"
 
 
-def html(summary: Parts) -> Markup:
-    """The table of moves; the first ten, the others folded away."""
-    return render("units", summary)
-
-
-def markdown(summary: Parts) -> list[str]:
-    rows = [
-        [move["name"], *(_write_move(move[key], days=move["days"]) for key in _MOVES), move["limit"]]
+def blocks(summary: Parts) -> list[Block]:
+    """The table of moves; the page folds most of many columns away."""
+    has_limit = any(move["limit"] for move in summary["moves"])
+    head = ["feature", "half of the rows", "nine rows in ten", *(["limit"] if has_limit else [])]
+    lines = [
+        [
+            move["name"],
+            *(_write_move(size, days=move["days"]) for size in (move["half_of_rows"], move["nine_in_ten"])),
+            *([move["limit"]] if has_limit else []),
+        ]
         for move in summary["moves"]
     ]
-    head = ["feature", "half of the rows", "nine rows in ten", "limit"]
-    if not any(move["limit"] for move in summary["moves"]):
-        head, rows = head[:3], [row[:3] for row in rows]
-    return ["## Radii in your own units", make_pipe_table(head, rows)] if rows else []
+    return [Raw(render("units", summary)), in_markdown(Heading("Radii in your own units"), Table(head, lines))]
 
 
 def _write_move(move: Size, *, days: bool) -> str:
@@ -135,4 +130,4 @@ def _write_move(move: Size, *, days: bool) -> str:
     return f"±{format_short_down(move)}{' days' if days else ''}" if move > 0 else "no move proven"
 
 
-SECTION = Section("units", lambda s: "Your units" if s["moves"] else "", html, markdown)
+SECTION = Section("units", lambda s: "Your units" if s["moves"] else "", blocks)

@@ -7,15 +7,14 @@ from dataclasses import replace
 from typing import Literal, cast
 
 import numpy as np
-from markupsafe import Markup
 
 from derand._core.arrays import FloatArray, IntArray
 from derand._core.text import format_count, format_distance, plural
 from derand.certificates import Attacks, attack
+from derand.report._blocks import Block, Heading, Raw, Section, Table, in_markdown
 from derand.report._facts import Facts
 from derand.report._inputs import LabelInputs
-from derand.report._markup import make_pipe_table, name_row, name_score, render
-from derand.report.sections import Section
+from derand.report._markup import name_row, name_score, render
 from derand.report.sections.limits import Change, choose_witness, holds_fractions, list_changes, name_answer
 from derand.report.sections.rows import Attack, Explained, Rows, draw_law, find_quoted
 
@@ -140,15 +139,12 @@ def _choose_changes(inputs: LabelInputs, before: FloatArray, after: FloatArray, 
     return cast(list[Change], told)
 
 
-def html(summary: Parts) -> Markup:
-    """A card per row: its certificate, what pushes it, its law, the change that flips it."""
-    return render("weakest", summary, quoted_at=find_quoted(summary), draw_law=draw_law)
-
-
-def markdown(summary: Parts) -> list[str]:
+def blocks(summary: Parts) -> list[Block]:
+    """A card per row: its certificate, what contributes to it, its distribution, the change that flips it; a line in
+    Markdown."""
     weakest = [summary["rows"]["table"][one["at"]] for one in summary["rows"]["explained"]]
     by_mean = any(row["score_text"] is not None for row in weakest)
-    rows = [
+    lines = [
         [
             name_row(row),
             row["label"],
@@ -159,11 +155,14 @@ def markdown(summary: Parts) -> list[str]:
         for row in weakest
     ]
     has_radius = summary["threat"]["norm"] is not None
-    shown = f"{format_count(len(rows))} of {plural(summary['data']['n_rows'], 'row')}"
-    title = f"## {'Rows with the smallest radius' if has_radius else 'The weakest rows'}: {shown}"
+    shown = f"{format_count(len(lines))} of {plural(summary['data']['n_rows'], 'row')}"
+    title = f"{'Rows with the smallest radius' if has_radius else 'The weakest rows'}: {shown}"
     head = ["row", "answer", "truth", "radius" if has_radius else "within the limits"]
     head += [name_score(summary), "margin"] if by_mean else ["failure mass"]
-    return [title, make_pipe_table(head, rows)] if rows else []
+    return [
+        Raw(render("weakest", summary, quoted_at=find_quoted(summary), draw_law=draw_law)),
+        in_markdown(Heading(title), Table(head, lines)),
+    ]
 
 
-SECTION = Section("weakest", lambda s: "Weakest rows" if s["rows"]["explained"] else "", html, markdown)
+SECTION = Section("weakest", lambda s: "Weakest rows" if s["rows"]["explained"] else "", blocks)

@@ -12,17 +12,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypedDict
 
 import numpy as np
-from markupsafe import Markup
 
 from derand._core.arrays import FloatArray
 from derand._core.text import as_plain_json, format_count
 from derand.model import AdditiveEnsemble, Term
+from derand.report._blocks import Block, Raw, Section
 from derand.report._facts import Facts, Size
 from derand.report._inputs import Inputs
 from derand.report._markup import render
 from derand.report._packing import count_bytes, pack
 from derand.report._settings import ReportSettings
-from derand.report.sections import Section
 from derand.threat import EVERY
 
 Decides = Literal["score", "line", "mean", "vote", "median", "none"]
@@ -427,9 +426,9 @@ def title_score(summary: Parts) -> str:
     return names.get(found["decides"], f"Score{unit}")
 
 
-def html(summary: Mapping[str, Any]) -> Markup:
-    """The controls; the page's script fills them."""
-    return render("whatif", summary)
+def blocks(summary: Mapping[str, Any]) -> list[Block]:
+    """The controls, which the page's script fills; of the page alone."""
+    return [Raw(render("whatif", summary))]
 
 
-SECTION = Section("whatif", lambda s: "What if" if s["what_if"] else "", html)
+SECTION = Section("whatif", lambda s: "What if" if s["what_if"] else "", blocks)

@@ -17,9 +17,9 @@ from derand.metrics._answers import (
 )
 from derand.metrics._calibration import CalibrationBin
 from derand.metrics._certified import ShareAtRadius, average_certified_radius, certified_accuracy, certified_share
-from derand.metrics._chance import find_chance, find_paired_chance, raise_chances
+from derand.metrics._chance import adjust_chances, compare_paired, compare_shares
 from derand.metrics._radii import RadiusFigures, RadiusSummary, summarize_finite_radii, summarize_radii
-from derand.metrics._shares import Estimate, EstimateSummary, find_wilson_interval, subtract_shares, weigh_shares
+from derand.metrics._shares import Estimate, EstimateSummary, compute_wilson_interval, subtract_shares, weigh_shares
 from derand.metrics._worth import (
     FEW_ROWS,
     FEW_UNLABELLED,
@@ -46,17 +46,17 @@ __all__ = [
     "Remark",
     "RowGrades",
     "ShareAtRadius",
+    "adjust_chances",
     "average_certified_radius",
     "certified_accuracy",
     "certified_share",
+    "compare_paired",
+    "compare_shares",
+    "compute_wilson_interval",
     "describe_costs",
-    "find_chance",
-    "find_paired_chance",
-    "find_wilson_interval",
     "judge_answers",
     "judge_labels",
     "measure_answers",
-    "raise_chances",
     "remark_one_answer",
     "subtract_shares",
     "summarize_finite_radii",

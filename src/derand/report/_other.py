@@ -132,7 +132,7 @@ def _translate(threat: Threat, subject: Subject, other: CertifiedClassifier, pla
         for name in ("limits", "domain", "steps")
     }
     kept["may_become"] = {
-        at[int(column)]: tuple(_find_value(subject, other, int(column), at[int(column)], code) for code in codes)
+        at[int(column)]: tuple(_translate_value(subject, other, int(column), at[int(column)], code) for code in codes)
         for column, codes in threat.may_become.items()
         if int(column) in at
     }
@@ -146,7 +146,7 @@ def _translate(threat: Threat, subject: Subject, other: CertifiedClassifier, pla
     )
 
 
-def _find_value(subject: Subject, other: CertifiedClassifier, own: int, theirs: int, code: float) -> Any:
+def _translate_value(subject: Subject, other: CertifiedClassifier, own: int, theirs: int, code: float) -> Any:
     """A category as the other model's threat takes it: its value, None for a missing one; a code without values."""
     known = subject.categories.get(own, ())
     if math.isnan(code):

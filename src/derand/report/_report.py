@@ -19,7 +19,7 @@ from derand.report._inputs import IntervalInputs, LabelInputs, read_inputs, read
 from derand.report._other import OtherModel, read_other
 from derand.report._settings import ReportSettings
 from derand.report._summary import summarize_labels, summarize_numbers
-from derand.report.sections.subgroups import find_groups
+from derand.report.sections.subgroups import resolve_groups
 
 
 class Report:
@@ -75,7 +75,7 @@ class Report:
             return
         subject = read_subject(model, asked.noise, asked.feature_names)
         if asked.groups is not None:  # refused before any work
-            find_groups(subject.names, asked.groups, X.shape[0] if hasattr(X, "shape") else len(X))
+            resolve_groups(subject.names, asked.groups, X.shape[0] if hasattr(X, "shape") else len(X))
         self._inputs = read_inputs(subject, X, y, asked)
         if asked.compare is not None:
             self._other = read_other(asked.compare, X, self._inputs, asked)

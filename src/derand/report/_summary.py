@@ -26,7 +26,6 @@ from derand.report._facts import (
 from derand.report._inputs import IntervalInputs, LabelInputs
 from derand.report._other import OtherModel
 from derand.report._settings import ReportSettings
-from derand.report._threat import describe_threat
 from derand.report.sections import (
     accuracy,
     classes,
@@ -127,7 +126,10 @@ def summarize_labels(inputs: LabelInputs, settings: ReportSettings, other: Other
     groups, comparison = subgroups.compute(inputs, settings.groups, scale["quoted"])
     measured = predictions.measure(inputs)
     words = guarantee.Words(
-        computed.describe_rule(inputs), describe_threat(inputs), limits.compute(inputs), predictions.compute(measured)
+        computed.describe_rule(inputs),
+        threat.describe_threat(inputs),
+        limits.compute(inputs),
+        predictions.compute(measured),
     )
     summary: ReportSummary = {
         "schema": "derand-report/1",
@@ -184,7 +186,7 @@ def summarize_numbers(inputs: IntervalInputs, settings: ReportSettings) -> Inter
         "data": computed.describe_numbers(inputs),
         "noise": computed.describe_noise(inputs),
         "rule": computed.describe_number_rule(inputs),
-        "threat": describe_threat(inputs),
+        "threat": threat.describe_threat(inputs),
         "threat_table": threat.compute(inputs, found.radius),
         "notes": list(settings.notes),
         "radius": found.radius,

@@ -99,7 +99,7 @@ def choose_scale(inputs: LabelInputs, stated: float | None) -> Scale:
 
     Where limits alone say what may change, and for a model that reads no numbers, there is the radius 0 alone.
     """
-    certificates, trained = inputs.plain, _find_trained_radius(inputs)
+    certificates, trained = inputs.plain, _read_trained_radius(inputs)
     stated = None if stated is None else float(stated)
     if certificates.norm == 0 and stated is not None and not stated.is_integer():
         raise ValueError(f"`radius` must be a whole number of columns for norm 0, got {stated}.")
@@ -112,19 +112,19 @@ def choose_scale(inputs: LabelInputs, stated: float | None) -> Scale:
     return {
         "radii": sorted({*radii, *named}),
         "major": sorted({*major, *named}),
-        "end": find_end(radii[-1], quoted),
+        "end": choose_end(radii[-1], quoted),
         "quoted": quoted,
         "stated": stated is not None,
         "trained": trained,
     }
 
 
-def find_end(last: float, quoted: float) -> float:
+def choose_end(last: float, quoted: float) -> float:
     """Where charts end: at the last radius or the quoted one, unless that lies far beyond all others."""
     return last if quoted > _FAR * last > 0 else max(last, quoted)
 
 
-def _find_trained_radius(inputs: LabelInputs) -> float | None:
+def _read_trained_radius(inputs: LabelInputs) -> float | None:
     """The radius that the model was trained for, where it is certified in the same balls."""
     estimator, threat = inputs.subject.estimator, inputs.threat
     parameters = {} if estimator is None else estimator.get_params(deep=False)

@@ -196,7 +196,7 @@ def summarize_rivals(inputs: LabelInputs, radius: float) -> Rivals | None:
         "cells": found,
         "pairs": pairs[:_LISTED_PAIRS],
         "n_pairs": len(pairs),
-        "sentences": _say_rivals(inputs, answers, held, pairs, radius),
+        "sentences": _describe_rivals(inputs, answers, held, pairs, radius),
     }
 
 
@@ -300,12 +300,12 @@ def _describe_pair(
     }
 
 
-def _say_rivals(
+def _describe_rivals(
     inputs: LabelInputs, answers: IntArray, held: BoolArray, pairs: list[ClassPair], radius: float
 ) -> list[str]:
     """What stands out, in sentences: the commonest mistake, the weakest pair, and what never happens."""
     where = "within the limits" if inputs.plain.verdict is not None else f"at radius {format_exactly(radius)}"
-    told = _say_mistakes(inputs, answers)
+    told = _describe_mistakes(inputs, answers)
     n_open, weakest = int((~held).sum()), max(pairs, key=lambda pair: (pair["open"], -_as_size(pair)))
     if n_open:
         which = f", {format_count(weakest['open'])} of them between {_join(weakest)}" if weakest["open"] > 1 else ""
@@ -331,7 +331,7 @@ def _join(pair: ClassPair) -> str:
     return " and ".join(f"“{shorten(name, 30)}”" for name in pair["names"])
 
 
-def _say_mistakes(inputs: LabelInputs, answers: IntArray) -> list[str]:
+def _describe_mistakes(inputs: LabelInputs, answers: IntArray) -> list[str]:
     """The commonest mistake; nothing without labels."""
     counts = _count_confused(inputs, answers)
     if counts is None:

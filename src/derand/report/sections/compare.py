@@ -24,7 +24,7 @@ from derand._core.text import (
     shorten,
 )
 from derand.certificates import Certificates
-from derand.metrics import EstimateSummary, certified_share, find_paired_chance, find_wilson_interval
+from derand.metrics import EstimateSummary, certified_share, compare_paired, compute_wilson_interval
 from derand.report._blocks import (
     Block,
     Cell,
@@ -49,9 +49,9 @@ from derand.report._facts import Facts, Scale
 from derand.report._inputs import LabelInputs, name_estimator
 from derand.report._markup import percent
 from derand.report._other import OtherModel
-from derand.report._threat import say_trained
-from derand.report.sections.accuracy import find_end, name_budget, spread_radii
+from derand.report.sections.accuracy import choose_end, name_budget, spread_radii
 from derand.report.sections.subgroups import LEVEL, write_interval
+from derand.report.sections.threat import describe_trained
 
 
 class ComparedLine(TypedDict):
@@ -135,7 +135,7 @@ def compute(inputs: LabelInputs, other: OtherModel | None, scale: Scale) -> Comp
     if other is None:
         return None
     both = (inputs.plain, other.certificates[0])
-    right = _find_right(inputs, both)
+    right = _mark_right(inputs, both)
     radii, major, end = _choose_radii(both, scale)
     curves = [certified_share(ok, one.radius, radii).tolist() for ok, one in zip(right, both, strict=True)]
     shares = _list_shares(inputs, other, right, scale["quoted"])
@@ -158,7 +158,7 @@ def compute(inputs: LabelInputs, other: OtherModel | None, scale: Scale) -> Comp
     }
 
 
-def _find_right(inputs: LabelInputs, both: Sequence[Certificates]) -> list[BoolArray]:
+def _mark_right(inputs: LabelInputs, both: Sequence[Certificates]) -> list[BoolArray]:
     """Which answers of each are right; all count where there are no labels."""
     if inputs.truth is None:
         return [np.ones(inputs.n_rows, dtype=bool) for _ in both]
@@ -171,7 +171,7 @@ def _choose_radii(both: Sequence[Certificates], scale: Scale) -> tuple[list[floa
         return [0.0], [0.0], 0.0
     quoted = scale["quoted"]
     radii, major = max((spread_radii(one) for one in both), key=lambda found: found[0][-1])
-    return sorted({*radii, quoted}), sorted({*major, quoted}), find_end(radii[-1], quoted)
+    return sorted({*radii, quoted}), sorted({*major, quoted}), choose_end(radii[-1], quoted)
 
 
 def _hold(certificates: Certificates, radius: float) -> BoolArray:
@@ -195,9 +195,9 @@ def _compare_share(name: str, first: BoolArray, second: BoolArray) -> ComparedSh
     only = [int((first & ~second).sum()), int((second & ~first).sum())]
     return {
         "name": name,
-        "shares": [find_wilson_interval(int(one.sum()), one.size).to_dict() for one in (first, second)],
+        "shares": [compute_wilson_interval(int(one.sum()), one.size).to_dict() for one in (first, second)],
         "only": only,
-        "chance": find_paired_chance(*only),
+        "chance": compare_paired(*only),
     }
 
 
@@ -223,7 +223,7 @@ def _list_facts(inputs: LabelInputs, other: OtherModel) -> list[ComparedLine]:
         "Model": [own, other.kind],
         "Noise": [shorten(noise.split("(")[0], 40) for noise in noises],
         "Rule": [inputs.rule, theirs.rule],
-        "Trained for": [say_trained(subject.estimator), say_trained(other.classifier)],
+        "Trained for": [describe_trained(subject.estimator), describe_trained(other.classifier)],
     }
     return [
         {"name": name, "texts": texts, "intervals": ["", ""]}
@@ -242,13 +242,13 @@ def _list_remarks(inputs: LabelInputs, other: OtherModel) -> list[str]:
             f"The other model was trained for another kind of change, {norms[0]}; here both are certified for "
             f"{norms[1]}."
         )
-    trained = [say_trained(inputs.subject.estimator), say_trained(other.classifier)]
+    trained = [describe_trained(inputs.subject.estimator), describe_trained(other.classifier)]
     if all(trained) and trained[0] != trained[1]:
         remarks.append(
             f"The two were trained for different changes, this model for {trained[0]}, the other for {trained[1]}: "
             "what is certified may differ for that reason alone."
         )
-    differ = _find_other_units(inputs, other)
+    differ = _list_other_units(inputs, other)
     if differ:
         more = f" and {len(differ) - _NAMED:,} more" if len(differ) > _NAMED else ""
         remarks.append(
@@ -263,7 +263,7 @@ def _list_remarks(inputs: LabelInputs, other: OtherModel) -> list[str]:
     return remarks
 
 
-def _find_other_units(inputs: LabelInputs, other: OtherModel) -> list[str]:
+def _list_other_units(inputs: LabelInputs, other: OtherModel) -> list[str]:
     """Numbers that the other model counts in another unit than the report."""
     if inputs.threat.norm in (None, 0):
         return []

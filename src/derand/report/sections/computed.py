@@ -30,7 +30,7 @@ from derand.report._facts import (
 from derand.report._inputs import Inputs, IntervalInputs, LabelArray, LabelInputs, Subject, name_estimator
 from derand.report._markup import render
 from derand.report._settings import ReportSettings
-from derand.report._threat import describe_measure, describe_unit
+from derand.report.sections.threat import describe_measure, describe_unit
 from derand.storage import FileMark, hash_model
 
 
@@ -185,24 +185,24 @@ def describe_number_rule(inputs: IntervalInputs) -> NumberRule:
 
 def describe_rule(inputs: LabelInputs) -> RuleFacts:
     """The rule, and how many radii each proof gave."""
-    answer = _say_answer(inputs)
+    answer = _describe_answer(inputs)
     counts = _count_proofs(inputs)
     return {
         "name": inputs.plain.rule,
         "answer": answer,
-        "sentence": f"The model's answer is {answer}.{_say_threshold(inputs)}",
+        "sentence": f"The model's answer is {answer}.{_describe_threshold(inputs)}",
         "proof": inputs.proof,
         "proofs": counts,
         "proof_sentence": " ".join(
-            [_say_proofs(inputs, {one["proof"]: one["n_rows"] for one in counts}), _say_exact(inputs)]
+            [_describe_proofs(inputs, {one["proof"]: one["n_rows"] for one in counts}), _describe_exact(inputs)]
         ),
     }
 
 
-def _say_answer(inputs: LabelInputs) -> str:
+def _describe_answer(inputs: LabelInputs) -> str:
     subject, rule = inputs.subject, inputs.plain.rule
     if subject.classes.size > 2:
-        return _say_largest(inputs)
+        return _describe_largest(inputs)
     low, high = (f"“{shorten(str(name), 40)}”" for name in subject.classes.tolist())
     if subject.noise is None:
         start = "that of the model as deployed, without noise"
@@ -219,7 +219,7 @@ def _say_answer(inputs: LabelInputs) -> str:
     return f"{high} where the expected score under noise is above the threshold, and {low} elsewhere"
 
 
-def _say_threshold(inputs: LabelInputs) -> str:
+def _describe_threshold(inputs: LabelInputs) -> str:
     """From which probability on the score decides for the second class, where that is not one half."""
     threshold = getattr(inputs.subject.estimator, "decision_threshold_", None)
     if threshold is None or threshold == 0.5:
@@ -229,7 +229,7 @@ def _say_threshold(inputs: LabelInputs) -> str:
     return f"{start} from a probability of {format_threshold(threshold)} on."
 
 
-def _say_largest(inputs: LabelInputs) -> str:
+def _describe_largest(inputs: LabelInputs) -> str:
     """The answer of several classes."""
     if inputs.subject.noise is None:
         return "the class of the largest score, by the model as deployed, without noise"
@@ -243,7 +243,7 @@ def _count_proofs(inputs: LabelInputs) -> list[ProofCount]:
     return [{"proof": name, "n_rows": int((found == name).sum())} for name in _PROOFS if (found == name).any()]
 
 
-def _say_proofs(inputs: LabelInputs, counts: dict[str, int]) -> str:
+def _describe_proofs(inputs: LabelInputs, counts: dict[str, int]) -> str:
     """Which proof gave how many radii, or verdicts where limits alone say what may change."""
     what = "radius" if inputs.threat.norm is not None else "proof that a row holds"
     nothing = counts.get("none", 0)
@@ -271,7 +271,7 @@ def _say_proofs(inputs: LabelInputs, counts: dict[str, int]) -> str:
     )
 
 
-def _say_exact(inputs: LabelInputs) -> str:
+def _describe_exact(inputs: LabelInputs) -> str:
     """Why a radius is a proof."""
     law = "the law of the score under noise"
     if inputs.subject.model.weights is not None:
@@ -332,7 +332,7 @@ def list_facts(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Model", f"{kind}, {', '.join(counted)}"),
         ("Parameters", ", ".join(f"{name}={value}" for name, value in model["parameters"].items())),
         ("Columns that the model does not read", _list_not_read(model["not_read"])),
-        ("Noise", _say_noise(summary["noise"])),
+        ("Noise", _describe_noise(summary["noise"])),
         ("Rule", summary["rule"]["sentence"]),
         ("Proof", summary["rule"].get("proof_sentence", "")),
         ("Threat", " ".join(summary["threat"]["sentences"])),
@@ -341,7 +341,7 @@ def list_facts(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
         *_list_sums(summary["checksums"]),
         ("Configuration", computed["configuration"] or ""),
         ("Versions", ", ".join(f"{name} {version}" for name, version in computed["versions"].items())),
-        ("Time", _say_time(computed)),
+        ("Time", _describe_time(computed)),
     ]
     return [(name, value) for name, value in facts if value]
 
@@ -357,14 +357,14 @@ def _list_sums(checksums: list[Checksum]) -> list[tuple[str, str]]:
     ]
 
 
-def _say_noise(noise: NoiseFacts) -> str:
+def _describe_noise(noise: NoiseFacts) -> str:
     if noise["magnitude"] is None:
         return "none: the model as deployed"
     magnitude = f"{noise['parameter'].replace('_', ' ')} {format_short(noise['magnitude'])}"
     return f"{noise['name']}, {magnitude}; certifies l{noise['norm']} balls"
 
 
-def _say_time(computed: Computed) -> str:
+def _describe_time(computed: Computed) -> str:
     certifying, reporting = computed["certify_seconds"], computed["report_seconds"]
     if certifying is None or reporting is None:
         return computed["when"]

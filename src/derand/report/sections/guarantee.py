@@ -33,13 +33,19 @@ from derand.report._blocks import (
 from derand.report._facts import RuleFacts, Scale, ThreatFacts
 from derand.report._inputs import IntervalInputs, LabelInputs
 from derand.report._markup import percent
-from derand.report._threat import describe_measure, describe_threat, say_also, say_covered, say_size
 from derand.report.sections.accuracy import Accuracy
 from derand.report.sections.intervals import Spread
 from derand.report.sections.limits import VerdictCount, Verdicts
 from derand.report.sections.predictions import Answers, Errors, name_constant
 from derand.report.sections.radii import Radii
 from derand.report.sections.shapes import Shape
+from derand.report.sections.threat import (
+    describe_also,
+    describe_covered,
+    describe_measure,
+    describe_size,
+    describe_threat,
+)
 
 
 class HeadlineNumber(TypedDict):
@@ -91,18 +97,18 @@ def compute(
     at = scale["radii"].index(scale["quoted"])
     curves = {one["key"]: one["values"] for one in accuracy["series"]}
     if words.verdicts is None:
-        sentences = _say_radii(inputs, scale, curves, at)
+        sentences = _describe_radii(inputs, scale, curves, at)
         numbers = _list_numbers(inputs, scale, radii, curves, at)
     else:
-        sentences = _say_verdicts(inputs, words.verdicts, curves["all"][at])
+        sentences = _describe_verdicts(inputs, words.verdicts, curves["all"][at])
         numbers = _count_verdicts(words.verdicts["counts"][0])
     if words.answers is not None:
         numbers = [*_list_answers(words.answers), *(_compare(one, words.answers) for one in numbers)]
-    sentences.append(_say_proven(inputs))
-    measure, foremost = describe_measure(inputs), _find_foremost(inputs, shapes)
+    sentences.append(_describe_proven(inputs))
+    measure, foremost = describe_measure(inputs), _choose_example(inputs, shapes)
     if measure and foremost is not None and scale["quoted"] > 0 and inputs.threat.norm != 0:
         measure = f"{measure} {_give_example(inputs, scale, foremost)}".rstrip()
-    measure = " ".join(filter(None, [measure, _say_scale(scale)]))
+    measure = " ".join(filter(None, [measure, _describe_scale(scale)]))
     return {
         "paragraph": " ".join(filter(None, sentences)),
         "measure": measure,
@@ -111,13 +117,13 @@ def compute(
     }
 
 
-def _find_foremost(inputs: LabelInputs, shapes: list[Shape]) -> int | None:
+def _choose_example(inputs: LabelInputs, shapes: list[Shape]) -> int | None:
     """The most important numerical feature that may change, as far as that is known."""
     ranked = [shape["feature"] for shape in shapes if shape["kind"] == "numerical"]
     return next((feature for feature in [*ranked, *inputs.moving] if feature in inputs.moving), None)
 
 
-def _say_scale(scale: Scale) -> str:
+def _describe_scale(scale: Scale) -> str:
     """Where the radius of the text comes from."""
     if scale["quoted"] == 0:
         return ""
@@ -131,14 +137,14 @@ def _say_scale(scale: Scale) -> str:
     return f"{told} The model was trained for {format_exactly(scale['trained'] or 0.0)}."
 
 
-def _say_radii(inputs: LabelInputs, scale: Scale, curves: dict[str, list[float]], at: int) -> list[str]:
-    sentences = [_say_share(inputs, scale, curves["all"][at])]
+def _describe_radii(inputs: LabelInputs, scale: Scale, curves: dict[str, list[float]], at: int) -> list[str]:
+    sentences = [_describe_share(inputs, scale, curves["all"][at])]
     if len(inputs.certificates) > 1:
-        sentences.append(_say_categories(curves, at))
+        sentences.append(_describe_categories(curves, at))
     return sentences
 
 
-def _say_verdicts(inputs: LabelInputs, verdicts: Verdicts, share: float) -> list[str]:
+def _describe_verdicts(inputs: LabelInputs, verdicts: Verdicts, share: float) -> list[str]:
     """How many answers flip within the limits, and how many are right and hold."""
     sentences = [verdicts["sentence"]]
     if inputs.truth is not None:
@@ -151,24 +157,25 @@ def _rows_of(share: float, inputs: LabelInputs) -> str:
     return f"{format_count(rows)} of {plural(inputs.n_rows, 'row')} ({percent(share)})"
 
 
-def _say_share(inputs: LabelInputs, scale: Scale, share: float) -> str:
+def _describe_share(inputs: LabelInputs, scale: Scale, share: float) -> str:
     start, answer = f"For {_rows_of(share, inputs)}", "the model's answer"
     if inputs.truth is not None:
         start, answer = f"{start} the model's answer is right, and", "it"
-    also = say_also(inputs)
+    also = describe_also(inputs)
     if not inputs.subject.model.numerical_features:
         return f"{start} no change of the row's numbers{also} can alter {answer}: the model reads none."
     if scale["quoted"] == 0:
         return f"{start} no change of the row's numbers that is small enough{also} can alter {answer}."
-    return f"{start} no change {say_size(inputs, scale['quoted'])}{also} can alter {answer}, whoever makes the change."
+    size = describe_size(inputs, scale["quoted"])
+    return f"{start} no change {size}{also} can alter {answer}, whoever makes the change."
 
 
-def _say_categories(curves: dict[str, list[float]], at: int) -> str:
+def _describe_categories(curves: dict[str, list[float]], at: int) -> str:
     share = percent(curves["l0=1"][at])
     return f"If any one of its categories may become anything at the same time, {share} of the rows remain."
 
 
-def _say_proven(inputs: LabelInputs) -> str:
+def _describe_proven(inputs: LabelInputs) -> str:
     if inputs.threat.norm is None:
         return "What holds is proven and not tested; what flips was tried on the model."
     return "This is proven and not tested."
@@ -196,11 +203,11 @@ def _list_limits(inputs: LabelInputs, scale: Scale) -> list[str]:
         )
     if inputs.subject.model.missing_features and not inputs.threat.missing_budget:
         limits.append("Numbers that go missing, or missing ones that appear, are not covered.")
-    limits.append(_say_whose(inputs))
+    limits.append(_describe_whose(inputs))
     return limits
 
 
-def _say_whose(inputs: LabelInputs) -> str:
+def _describe_whose(inputs: LabelInputs) -> str:
     """Which model it is about."""
     estimator = inputs.subject.estimator
     if inputs.subject.noise is None and estimator is not None and estimator.noise_ is None:
@@ -293,7 +300,7 @@ def _count_verdicts(count: VerdictCount) -> list[HeadlineNumber]:
 
 def compute_for_numbers(inputs: IntervalInputs, moves: Spread, errors: Errors | None) -> Guarantee:
     threat = describe_threat(inputs)
-    change = say_covered(inputs.intervals.radius, inputs.threat.norm)
+    change = describe_covered(inputs.intervals.radius, inputs.threat.norm)
     half, nine, most = (format_short_up(float(moves[key])) for key in ("half_of_rows", "nine_in_ten", "largest"))
     others = ""
     if threat["l0"] or threat["missing"]:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from derand._core.arrays import BoolArray, FloatArray
 from derand._core.text import format_count, format_exactly, format_move, format_short, join_words, plural, shorten
 from derand.certificates import Verifier, certify, find_labels, refine_change
-from derand.explain import Names, say_change
+from derand.explain import Names, describe_change
 from derand.report._blocks import (
     Block,
     Cell,
@@ -152,7 +152,7 @@ def _describe_flip(inputs: LabelInputs, row: int, changed: FloatArray, features:
     """A change that flips a row, as a sentence in the user's values."""
     subject = inputs.subject
     names = Names(subject.names, subject.categories, subject.dates)
-    told = [say_change(names, at, float(inputs.matrix[row, at]), float(changed[at])) for at in features[:_SAID]]
+    told = [describe_change(names, at, float(inputs.matrix[row, at]), float(changed[at])) for at in features[:_SAID]]
     if len(features) > _SAID:
         told.append(f"{plural(len(features) - _SAID, 'more column')} moved")
     return f"It would get “{shorten(other, 40)}” if {join_words(told)}."

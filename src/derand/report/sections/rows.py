@@ -247,7 +247,7 @@ def _describe_row(inputs: LabelInputs, row: int, pushes: RowPushes | None, verdi
         "radius": [float(certificates.radius[row]) for certificates in inputs.certificates],
         "radius_text": [verdict or format_short_down(float(one.radius[row]), 4) for one in inputs.certificates],
         "failure": None if math.isnan(failure) else failure,
-        "failure_text": None if math.isnan(failure) else _say_failure(failure, float(plain.log_failure[row])),
+        "failure_text": None if math.isnan(failure) else _describe_failure(failure, float(plain.log_failure[row])),
         "score": score,
         "score_text": None if score is None else format_short(score, 6),
         "margin": margin,
@@ -256,7 +256,7 @@ def _describe_row(inputs: LabelInputs, row: int, pushes: RowPushes | None, verdi
     }
 
 
-def _say_failure(failure: float, log_failure: float) -> str:
+def _describe_failure(failure: float, log_failure: float) -> str:
     """The failure mass, rounded up; far below the smallest double by its logarithm."""
     if failure > 1e-300 or log_failure == -np.inf:
         return format_short_up(failure)
@@ -519,10 +519,10 @@ def _name_points(axis: LawAxis) -> str:
 
 def blocks(summary: Parts) -> list[Block]:
     """The table with its controls, and the details of the row that is picked; of the page alone."""
-    return [Raw(render("rows", summary, quoted_at=find_quoted(summary), draw_law=draw_law))]
+    return [Raw(render("rows", summary, quoted_at=locate_quoted(summary), draw_law=draw_law))]
 
 
-def find_quoted(summary: Facts) -> int:
+def locate_quoted(summary: Facts) -> int:
     """The place of the radius of the text among those of the curves."""
     return summary["scale"]["radii"].index(summary["scale"]["quoted"])
 

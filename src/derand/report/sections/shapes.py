@@ -104,7 +104,7 @@ def _describe_steps(inputs: LabelInputs, term: Term, measured: Contributions, im
     column = every[~np.isnan(every)]
     noise = subject.noise
     noise_scale = float(inputs.units[feature] if noise is None else noise.scales(np.array([feature]))[0])
-    low, high = find_ends(column, edges)
+    low, high = measure_range(column, edges)
     if edges.size and not (low <= edges[0] and edges[-1] <= high):
         # a split outside the data is shown where it is within reach of the noise
         near = edges[(edges > low - 4 * noise_scale) & (edges < high + 4 * noise_scale)]
@@ -137,7 +137,7 @@ def _describe_steps(inputs: LabelInputs, term: Term, measured: Contributions, im
     }
 
 
-def find_ends(values: FloatArray, edges: FloatArray) -> tuple[float, float]:
+def measure_range(values: FloatArray, edges: FloatArray) -> tuple[float, float]:
     """The least and the largest number of a column without gaps, or of its edges where there is none."""
     there = values if values.size else edges if edges.size else np.zeros(1)
     return float(there.min()), float(there.max())

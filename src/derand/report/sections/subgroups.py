@@ -27,10 +27,10 @@ from derand._core.text import (
 from derand.metrics import (
     Estimate,
     EstimateSummary,
+    adjust_chances,
     certified_share,
-    find_chance,
-    find_wilson_interval,
-    raise_chances,
+    compare_shares,
+    compute_wilson_interval,
     subtract_shares,
 )
 from derand.report._blocks import Block, Heading, Line, Paragraph, Raw, Section, Table, in_markdown
@@ -149,7 +149,7 @@ def compute(
     return listed, comparison
 
 
-def find_groups(names: Sequence[str], groups: Groups | None, n_rows: int) -> list[tuple[str, int | LabelArray]]:
+def resolve_groups(names: Sequence[str], groups: Groups | None, n_rows: int) -> list[tuple[str, int | LabelArray]]:
     """The title of each grouping with the number of its column, or with one group per row; others are refused.
 
     `names`: of the columns of the model; `groups`: as for Report.
@@ -158,13 +158,13 @@ def find_groups(names: Sequence[str], groups: Groups | None, n_rows: int) -> lis
         return []
     if isinstance(groups, Mapping):
         return [
-            (str(title), _find_feature(names, values))
+            (str(title), _resolve_feature(names, values))
             if isinstance(values, str | int | np.integer)
             else (str(title), _as_given(n_rows, title, values))
             for title, values in groups.items()
         ]
     features = [
-        _find_feature(names, one) for one in ([groups] if isinstance(groups, str | int | np.integer) else groups)
+        _resolve_feature(names, one) for one in ([groups] if isinstance(groups, str | int | np.integer) else groups)
     ]
     return [(names[feature], feature) for feature in features]
 
@@ -172,7 +172,7 @@ def find_groups(names: Sequence[str], groups: Groups | None, n_rows: int) -> lis
 def _read_groups(inputs: LabelInputs, groups: Groups | None) -> list[Grouping]:
     return [
         _cut_column(inputs, found, title) if isinstance(found, int) else _by_size(title, found)
-        for title, found in find_groups(inputs.subject.names, groups, inputs.n_rows)
+        for title, found in resolve_groups(inputs.subject.names, groups, inputs.n_rows)
     ]
 
 
@@ -216,7 +216,7 @@ def _join_dates(names: LabelArray) -> LabelArray | None:
     return joined.astype(str)
 
 
-def _find_feature(names: Sequence[str], one: object) -> int:
+def _resolve_feature(names: Sequence[str], one: object) -> int:
     if isinstance(one, str):
         if one not in names:
             known = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
@@ -317,8 +317,8 @@ def _contrast_groups(
         for group in range(1 if len(groups) == 2 else len(groups)):
             for measure, one in enumerate(groups[group]):
                 if one.total and one.other_total:
-                    tests[column, group, measure] = find_chance(*one[2:])
-    raised = dict(zip(tests, raise_chances(list(tests.values())), strict=True))
+                    tests[column, group, measure] = compare_shares(*one[2:])
+    raised = dict(zip(tests, adjust_chances(list(tests.values())), strict=True))
     found = [
         [
             [
@@ -374,8 +374,8 @@ def _count(measure: _Measure, mask: BoolArray) -> _Counted:
 
 
 def _describe(one: _Counted, chance: float | None) -> Contrast:
-    share = find_wilson_interval(one.counted, one.total) if one.total else None
-    others = find_wilson_interval(one.other_count, one.other_total) if one.other_total else None
+    share = compute_wilson_interval(one.counted, one.total) if one.total else None
+    others = compute_wilson_interval(one.other_count, one.other_total) if one.other_total else None
     difference = None if share is None or others is None else subtract_shares(share, others)
     beyond = difference is not None and chance is not None and chance <= LEVEL
     way = _WAYS[one.kind]

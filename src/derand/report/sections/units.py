@@ -13,9 +13,9 @@ from derand.report._blocks import Block, Heading, Raw, Section, Table, in_markdo
 from derand.report._facts import Facts, Size
 from derand.report._inputs import LabelInputs
 from derand.report._markup import render
-from derand.report._threat import limit_of
 from derand.report.sections.radii import Radii
-from derand.report.sections.shapes import find_ends
+from derand.report.sections.shapes import measure_range
+from derand.report.sections.threat import limit_of
 
 
 class Move(TypedDict):
@@ -48,7 +48,7 @@ def compute(inputs: LabelInputs, radii: Radii) -> list[Move]:
     for feature in [] if norm is None else inputs.moving:
         unit = float(inputs.units[feature])
         column = inputs.matrix[:, feature]
-        low, high = find_ends(column[~np.isnan(column)], np.empty(0))
+        low, high = measure_range(column[~np.isnan(column)], np.empty(0))
         sizes = [float(radius) for radius in (radii["median"], radii["tenth"])]
         if norm == 0:  # one column may become anything, or none
             sizes = [math.inf if size >= 1 else 0.0 for size in sizes]
@@ -68,7 +68,7 @@ def compute(inputs: LabelInputs, radii: Radii) -> list[Move]:
                 "high": high,
                 "days": feature in subject.dates,
                 "limit": limit,
-                "sentence": _say_move(
+                "sentence": _describe_move(
                     shorten(subject.names[feature]), half, norm, limit, ends, days=feature in subject.dates
                 ),
             }
@@ -89,7 +89,7 @@ def _cut_to_whole(move: float, ends: tuple[int, int]) -> float:
     return float(min(math.floor(move), 1 if ends == (0, 1) else math.inf))
 
 
-def _say_move(
+def _describe_move(
     name: str,
     move: float,
     norm: float | str | None,

@@ -132,6 +132,7 @@ def _read_trained_radius(inputs: LabelInputs) -> float | None:
         return None
     own = estimator.default_threat
     same = threat.norm == own.norm is not None and threat.units == (own.units or estimator.units)
+    same = same and bool(inputs.subject.model.numerical_features)  # without numbers there is the radius 0 alone
     return float(parameters["radius"]) if same else None
 
 

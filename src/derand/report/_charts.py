@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 from derand._core.text import format_short, format_short_down, shorten
-from derand.report._facts import Facts, NumberFacts, Size
+from derand.report._facts import Facts, RegressionFacts, Size
 
 WIDTH, HEIGHT = 420, 250
 """Of most charts."""
@@ -136,13 +136,13 @@ def mark_radius(frame: Frame, radius: float, kind: str = "mark radius-mark") -> 
     return f'<line class="{kind}" x1="{x}" x2="{x}" y1="{frame.top}" y2="{frame.floor}"/>'
 
 
-def radius_ticks(summary: Facts | NumberFacts, end: float) -> list[float]:
+def radius_ticks(summary: Facts | RegressionFacts, end: float) -> list[float]:
     """Round radii; whole ones where they count columns."""
     ticks = choose_ticks(0.0, end)
     return [tick for tick in ticks if summary["threat"]["norm"] != 0 or float(tick).is_integer()]
 
 
-def name_axis(summary: Facts | NumberFacts) -> str:
+def name_axis(summary: Facts | RegressionFacts) -> str:
     if summary["threat"]["norm"] == 0:
         return "radius (columns that may become anything)"
     unit = UNITS.get(summary["noise"]["unit"], "")

@@ -16,15 +16,14 @@ from derand.report._facts import (
     DataFacts,
     ModelFacts,
     NoiseFacts,
-    NumberData,
-    NumberRule,
+    RegressionData,
+    RegressionRule,
     RegressorFacts,
     RuleFacts,
     Scale,
     ThreatFacts,
 )
 from derand.report._inputs import IntervalInputs, LabelInputs
-from derand.report._other import OtherModel
 from derand.report._settings import ReportSettings
 from derand.report.sections import (
     accuracy,
@@ -88,9 +87,9 @@ class IntervalSummary(TypedDict):
     schema: str
     title: str
     model: RegressorFacts
-    data: NumberData
+    data: RegressionData
     noise: NoiseFacts
-    rule: NumberRule
+    rule: RegressionRule
     threat: ThreatFacts
     threat_table: threat.ThreatTable
     notes: list[str]
@@ -113,7 +112,9 @@ class IntervalSummary(TypedDict):
     computed: computed.Computed
 
 
-def summarize_labels(inputs: LabelInputs, settings: ReportSettings, other: OtherModel | None) -> ReportSummary:
+def summarize_classification(
+    inputs: LabelInputs, settings: ReportSettings, other: compare.OtherModel | None
+) -> ReportSummary:
     """All that a report on a classifier says; `other` is the model it is compared with."""
     start = time.perf_counter()
     scale = accuracy.choose_scale(inputs, settings.radius)
@@ -170,7 +171,7 @@ def summarize_labels(inputs: LabelInputs, settings: ReportSettings, other: Other
     return cast(ReportSummary, as_plain_json(summary))
 
 
-def summarize_numbers(inputs: IntervalInputs, settings: ReportSettings) -> IntervalSummary:
+def summarize_regression(inputs: IntervalInputs, settings: ReportSettings) -> IntervalSummary:
     """All that a report on a regressor says."""
     start = time.perf_counter()
     found, random = inputs.intervals, np.random.default_rng(settings.seed)
@@ -183,14 +184,14 @@ def summarize_numbers(inputs: IntervalInputs, settings: ReportSettings) -> Inter
         "schema": "derand-intervals/1",
         "title": settings.title or "Interval report",
         "model": computed.describe_model(inputs.subject),
-        "data": computed.describe_numbers(inputs),
+        "data": computed.describe_targets(inputs),
         "noise": computed.describe_noise(inputs),
-        "rule": computed.describe_number_rule(inputs),
+        "rule": computed.describe_regression_rule(inputs),
         "threat": threat.describe_threat(inputs),
         "threat_table": threat.compute(inputs, found.radius),
         "notes": list(settings.notes),
         "radius": found.radius,
-        "guarantee": guarantee.compute_for_numbers(inputs, moves, missed),
+        "guarantee": guarantee.compute_for_regression(inputs, moves, missed),
         "moves": moves,
         "widths": intervals.measure_spread(found.width),
         "errors": missed,
@@ -199,7 +200,7 @@ def summarize_numbers(inputs: IntervalInputs, settings: ReportSettings) -> Inter
         "tolerance": tolerated,
         "rows": listed,
         "what_if": moved,
-        "left_out": [*_list_numbers_left_out(inputs, listed, curve), *moved_note, *settings.left_out],
+        "left_out": [*_list_left_out_of_regression(inputs, listed, curve), *moved_note, *settings.left_out],
         "checksums": computed.list_checksums(inputs, settings),
         "computed": computed.compute(inputs, start, settings.configuration),
     }
@@ -254,7 +255,7 @@ def _list_left_out(
     return notes
 
 
-def _list_numbers_left_out(
+def _list_left_out_of_regression(
     inputs: IntervalInputs, listed: intervals.IntervalRows, curve: intervals.WidthCurve | None
 ) -> list[str]:
     """What a reader might miss, and why it is not there."""

@@ -18,7 +18,7 @@ from derand._core.arrays import BoolArray, FloatArray
 from derand._core.text import format_exactly, shorten
 from derand.certificates import Certificates, certify
 from derand.metrics import certified_accuracy, certified_share
-from derand.report._blocks import Block, Cell, Heading, Line, Raw, Section, Table, in_latex, in_markdown, quiet
+from derand.report import _blocks as ui
 from derand.report._charts import HEIGHT, SHARES, WIDTH, Frame, draw_shares, mark_radius, slide_radius, wrap_svg
 from derand.report._facts import Facts, Scale
 from derand.report._inputs import LabelArray, LabelInputs
@@ -371,19 +371,19 @@ def draw_budgets(summary: Parts) -> Markup | None:
     return wrap_svg(frame, "".join(body), "Certified accuracy by changed categories", told)
 
 
-def blocks(summary: Parts) -> list[Block]:
+def blocks(summary: Parts) -> list[ui.Block]:
     """Curves with their slider, and the same in numbers; LaTeX has them in per cent."""
     scale, measure = summary["scale"], summary["accuracy"]["measure"]
     radii = summary["table"]["radii"]
     kinds = ["quoted" if radius == scale["quoted"] else "" for radius in radii]
-    heads = [Cell(format_exactly(radius), kind=kind) for radius, kind in zip(radii, kinds, strict=True)]
-    lines: list[Line] = [
-        [shorten(row["label"]), *(Cell(text, kind=kind) for text, kind in zip(row["text"], kinds, strict=True))]
+    heads = [ui.Cell(format_exactly(radius), kind=kind) for radius, kind in zip(radii, kinds, strict=True)]
+    lines: list[ui.Line] = [
+        [shorten(row["label"]), *(ui.Cell(text, kind=kind) for text, kind in zip(row["text"], kinds, strict=True))]
         for row in summary["table"]["rows"]
     ]
     label = "The same in numbers"
     caption = f"{label}{', by radius' if len(scale['radii']) > 1 else ''}"
-    table = Table([Cell("radius", quiet("radius")), *heads], lines, label, caption, "accuracy-table")
+    table = ui.Table([ui.Cell("radius", ui.quiet("radius")), *heads], lines, label, caption, "accuracy-table")
     bare = [[cell.removesuffix("\N{NO-BREAK SPACE}%") for cell in line] for line in table.texts]
     title = f"{measure} in per cent; needs \\usepackage{{booktabs}}"
     page = render(
@@ -396,10 +396,10 @@ def blocks(summary: Parts) -> list[Block]:
         table=table.html(),
     )
     return [
-        Raw(page),
-        in_markdown(Heading(measure.capitalize()), table),
-        in_latex(Table([f"radius ({summary['threat']['norm_text']})", *heads], bare, latex_title=title)),
+        ui.Raw(page),
+        ui.in_markdown(ui.Heading(measure.capitalize()), table),
+        ui.in_latex(ui.Table([f"radius ({summary['threat']['norm_text']})", *heads], bare, latex_title=title)),
     ]
 
 
-SECTION = Section("accuracy", lambda s: s["accuracy"]["measure"].capitalize(), blocks)
+SECTION = ui.Section("accuracy", lambda s: s["accuracy"]["measure"].capitalize(), blocks)

@@ -16,20 +16,7 @@ from markupsafe import Markup
 from derand._core.arrays import BoolArray, IntArray
 from derand._core.text import format_count, format_exactly, format_short, format_short_down, plural, shorten
 from derand.metrics import certified_share
-from derand.report._blocks import (
-    Block,
-    Bullets,
-    Cell,
-    Heading,
-    Line,
-    Raw,
-    Section,
-    Table,
-    count_cells,
-    in_markdown,
-    name_cell,
-    write_html,
-)
+from derand.report import _blocks as ui
 from derand.report._charts import SHARES, UNITS, WIDTH, Frame, choose_ticks, cut_radius, mark_radius, wrap_svg
 from derand.report._facts import Facts, Size
 from derand.report._inputs import LabelArray, LabelInputs
@@ -401,7 +388,7 @@ def _draw_bar(frame: Frame, at: int, kind: str, start: float, stop: float) -> st
     return f'<rect class="{kind}" x="{left}" y="{frame.top + _LINE * at + 4}" width="{width}" height="{_LINE - 8}"/>'
 
 
-def blocks(summary: Parts) -> list[Block]:
+def blocks(summary: Parts) -> list[ui.Block]:
     """Tables of classes, answers and pairs, with their pictures."""
     rivals = summary["rivals"]
     assert rivals is not None  # asked by the section
@@ -416,55 +403,55 @@ def blocks(summary: Parts) -> list[Block]:
         summary,
         shares=draw_shares(summary),
         spreads=draw_spreads(summary),
-        confusion=write_html(confusion),
+        confusion=ui.write_html(confusion),
         pairs=pairs.html(),
     )
     return [
-        Raw(page),
-        in_markdown(
-            *(Heading("Which class is taken for which") for _ in confusion),
+        ui.Raw(page),
+        ui.in_markdown(
+            *(ui.Heading("Which class is taken for which") for _ in confusion),
             *confusion,
-            Heading("Which classes are least apart"),
-            Bullets(rivals["sentences"]),
+            ui.Heading("Which classes are least apart"),
+            ui.Bullets(rivals["sentences"]),
             pairs,
         ),
     ]
 
 
-def _tabulate_confusion(confusion: Confusion, where: str) -> Table:
+def _tabulate_confusion(confusion: Confusion, where: str) -> ui.Table:
     """Answers by true class."""
-    lines: list[Line] = []
+    lines: list[ui.Line] = []
     for at, row in enumerate(confusion["rows"]):
         counts = [_tint_count(number, row["n_rows"], k == at) for k, number in enumerate(row["answers"])]
         n_rows = format_count(row["n_rows"])
-        lines.append([name_cell(row["name"], 30), n_rows, *counts, row["right_text"], row["certified_text"]])
-    heads = [Cell(shorten(name, 16), title=name) for name in confusion["classes"]]
-    head: Line = ["truth", "rows", *heads, "right", Cell("certified", f"Certified {where}".rstrip())]
-    return Table(head, lines, "Answers by true class", "Rows by true class and answer", "confusion")
+        lines.append([ui.name_cell(row["name"], 30), n_rows, *counts, row["right_text"], row["certified_text"]])
+    heads = [ui.Cell(shorten(name, 16), title=name) for name in confusion["classes"]]
+    head: ui.Line = ["truth", "rows", *heads, "right", ui.Cell("certified", f"Certified {where}".rstrip())]
+    return ui.Table(head, lines, "Answers by true class", "Rows by true class and answer", "confusion")
 
 
-def _tint_count(number: int, total: int, is_right: bool) -> Cell:
+def _tint_count(number: int, total: int, is_right: bool) -> ui.Cell:
     """A count of answers: right ones stand out, and wrong ones the more, the more there are."""
     kind = "quoted" if is_right else "weak" if number else "quiet"
     style = f"--weak: {round((number / total) ** 0.5, 3)}" if kind == "weak" else ""
-    return Cell(format_count(number), kind=kind, style=style)
+    return ui.Cell(format_count(number), kind=kind, style=style)
 
 
-def _tabulate_pairs(rivals: Rivals, where: str, has_labels: bool, has_radius: bool) -> Table:
+def _tabulate_pairs(rivals: Rivals, where: str, has_labels: bool, has_radius: bool) -> ui.Table:
     """The pairs of classes that are least apart."""
     pairs, n_pairs = rivals["pairs"], rivals["n_pairs"]
     head = ["classes", "rows between them", "not certified", "confused", "median radius", "smallest"]
-    lines: list[Line] = []
+    lines: list[ui.Line] = []
     for pair in pairs:
         one, other = (shorten(name, 24) for name in pair["names"])
-        counts = count_cells(pair["n_rows"], pair["open"], pair["confused"] or 0)
-        name = Cell(f"{one} and {other}", title=" and ".join(pair["names"]))
+        counts = ui.count_cells(pair["n_rows"], pair["open"], pair["confused"] or 0)
+        name = ui.Cell(f"{one} and {other}", title=" and ".join(pair["names"]))
         lines.append([name, *counts, pair["median_text"], pair["smallest_text"]])
     which = f"The {len(pairs)} weakest of {plural(n_pairs, 'pair')}" if n_pairs > len(pairs) else "All pairs"
     first = f"{which}, those first with most rows that are {'confused or ' if has_labels else ''}not certified {where}"
     kept = [True, True, True, has_labels, has_radius, has_radius]
     shown = [list(compress(line, kept)) for line in lines]
-    return Table(list(compress(head, kept)), shown, "The weakest pairs of classes", first, "pairs")
+    return ui.Table(list(compress(head, kept)), shown, "The weakest pairs of classes", first, "pairs")
 
 
-SECTION = Section("classes", lambda s: "Classes" if s["rivals"] else "", blocks)
+SECTION = ui.Section("classes", lambda s: "Classes" if s["rivals"] else "", blocks)

@@ -1,13 +1,17 @@
 """Two models on the same rows, against the same changes: shares, curves, and rows on which they differ.
 
+Owns the way from the columns, categories and units of the one model to those of the other, and what is refused.
+
 Every share and probability comes from `derand.metrics`.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
-from typing import Literal, TypedDict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 from markupsafe import Markup
@@ -21,37 +25,25 @@ from derand._core.text import (
     format_up,
     join_words,
     plural,
+    quote_short,
     shorten,
 )
 from derand.certificates import Certificates
 from derand.metrics import EstimateSummary, certified_share, compare_paired, compute_wilson_interval
-from derand.report._blocks import (
-    Block,
-    Cell,
-    Comment,
-    Details,
-    Figure,
-    Group,
-    Heading,
-    Line,
-    Paragraph,
-    Section,
-    Table,
-    Text,
-    in_latex,
-    in_markdown,
-    on_page,
-    quiet,
-    tag,
-)
+from derand.perturbation import Perturbation
+from derand.report import _blocks as ui
 from derand.report._charts import draw_shares, mark_radius, wrap_svg
 from derand.report._facts import Facts, Scale
-from derand.report._inputs import LabelInputs, name_estimator
+from derand.report._inputs import LabelInputs, Subject, name_estimator, name_features
 from derand.report._markup import percent
-from derand.report._other import OtherModel
+from derand.report._settings import ReportSettings
 from derand.report.sections.accuracy import choose_end, name_budget, spread_radii
 from derand.report.sections.subgroups import LEVEL, write_interval
 from derand.report.sections.threat import describe_trained
+from derand.threat import EVERY, Threat
+
+if TYPE_CHECKING:
+    from derand.estimators import CertifiedClassifier
 
 
 class ComparedLine(TypedDict):
@@ -128,6 +120,146 @@ _NAMED = 3
 CURVES = ("line-main", "line-family line-1")
 """Classes of the two curves."""
 _NAME_LENGTH = 40
+_QUOTED = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OtherModel:
+    """A second classifier, certified as that of the report."""
+
+    name: str
+    classifier: CertifiedClassifier
+    certificates: tuple[Certificates, ...]
+    """One per certificate of the report, in the same order."""
+    places: tuple[int, ...]
+    """The number that each of its columns has in the table of the report."""
+
+    @property
+    def kind(self) -> str:
+        """What it is."""
+        return name_estimator(self.classifier)
+
+
+def read_other(other: Any, X: Any, inputs: LabelInputs, asked: ReportSettings) -> OtherModel:
+    """Certify the rows of a report by another classifier, against the report's own threats.
+
+    A rule that was asked for holds for both, and so does a report on the model as deployed, without its noise.
+    """
+    from derand.estimators import CertifiedClassifier, certify_encoded, encode_rows
+
+    if not isinstance(other, CertifiedClassifier) or not hasattr(other, "ensemble_"):
+        raise TypeError(f"`compare` must be a fitted classifier of derand, got {type(other).__name__}.")
+    subject = inputs.subject
+    _require_classes(subject, other)
+    places = _match_columns(subject, other)
+    threats = [_translate(one.threat, subject, other, places) for one in inputs.certificates]
+    as_deployed = subject.noise is None and (subject.estimator is None or subject.estimator.noise_ is not None)
+    rule, noise = (inputs.plain.rule, "none") if as_deployed else (asked.rule, None)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the model of the report has said what is to be said
+            rows = encode_rows(other, _take_columns(X, places, other.encoding_.names is not None))
+            found = certify_encoded(other, rows, threats, rule=rule, proof=asked.proof, noise=noise)
+    except ValueError as error:
+        raise ValueError(f"`compare`: the other model cannot be certified as that of the report: {error}") from None
+    return OtherModel(asked.compare_name or "the other model", other, tuple(found), places)
+
+
+def _require_classes(subject: Subject, other: CertifiedClassifier) -> None:
+    own, theirs = (list(map(repr, np.asarray(one).tolist())) for one in (subject.classes, other.classes_))
+    if sorted(own) != sorted(theirs):
+        raise ValueError(
+            f"`compare` must answer with the same classes, {join_words(own[:_QUOTED])}, got a model that answers with "
+            f"{join_words(theirs[:_QUOTED])}."
+        )
+
+
+def _match_columns(subject: Subject, other: CertifiedClassifier) -> tuple[int, ...]:
+    """Which column of the report's table each column of the other model is, by name, or by number without names."""
+    names, own = other.encoding_.names, subject.names
+    n_features = other.ensemble_.n_features
+    if names is None or own == name_features(subject.model, None):
+        if n_features != len(own):
+            raise ValueError(
+                f"`compare` has {n_features} columns without names, and the model of the report has {len(own)}: "
+                "without names both must read the same table."
+            )
+        places = tuple(range(n_features))
+    else:
+        unknown = [quote_short(one) for one in names if one not in own]
+        if unknown:
+            raise ValueError(
+                f"`compare` reads {join_words(unknown[:_QUOTED])}, which the model of the report does not know: "
+                "nothing says what may change there. Make the report on the other model, and compare it with this one."
+            )
+        places = tuple(own.index(one) for one in names)
+    for at, place in enumerate(places):
+        if (at in other.encoding_.categories) != (place in subject.categories):
+            kinds = ("a category", "a number") if at in other.encoding_.categories else ("a number", "a category")
+            raise ValueError(
+                f"`compare` reads {quote_short(own[place])} as {kinds[0]}, and the model of the report as {kinds[1]}: "
+                "they cannot be certified against the same changes. Train both on columns of the same kinds."
+            )
+    return places
+
+
+def _take_columns(X: Any, places: tuple[int, ...], has_names: bool) -> Any:
+    """Columns of a table by number, in a table of the same kind; an array for a model without names."""
+    if hasattr(X, "iloc"):
+        taken = X.iloc[:, list(places)]
+    elif hasattr(X, "select") and hasattr(X, "columns"):  # polars, pyarrow
+        names = getattr(X, "column_names", X.columns)
+        taken = X.select([names[at] for at in places])
+    else:
+        return np.asarray(X)[:, list(places)]
+    return taken if has_names or not hasattr(taken, "to_numpy") else taken.to_numpy()
+
+
+def _translate(threat: Threat, subject: Subject, other: CertifiedClassifier, places: Sequence[int]) -> Threat:
+    """The same changes in the columns, and the codes of categories, of the other model."""
+    at = {place: number for number, place in enumerate(places)}
+    units = Perturbation.of(threat, subject.model.n_features, ()).units
+    kept: dict[str, Any] = {
+        name: {
+            column if column == EVERY else at[int(column)]: value
+            for column, value in getattr(threat, name).items()
+            if column == EVERY or int(column) in at
+        }
+        for name in ("limits", "domain", "steps")
+    }
+    kept["may_become"] = {
+        at[int(column)]: tuple(_translate_value(subject, other, int(column), at[int(column)], code) for code in codes)
+        for column, codes in threat.may_become.items()
+        if int(column) in at
+    }
+    takes_gaps = bool(other.ensemble_.missing_features)
+    return replace(
+        threat,
+        units=tuple(float(units[place]) for place in places),
+        frozen=tuple(at[int(column)] for column in threat.frozen if int(column) in at),
+        missing=threat.missing if takes_gaps else "fixed",
+        **kept,
+    )
+
+
+def _translate_value(subject: Subject, other: CertifiedClassifier, own: int, theirs: int, code: float) -> Any:
+    """A category as the other model's threat takes it: its value, None for a missing one; a code without values."""
+    known = subject.categories.get(own, ())
+    if math.isnan(code):
+        return None
+    if not other.encoding_.categories.get(theirs):
+        return code
+    return known[int(code)] if 0 <= code < len(known) else _NEVER_SEEN
+
+
+class _Never:
+    """A category that no table holds."""
+
+    def __repr__(self) -> str:
+        return "(never seen)"
+
+
+_NEVER_SEEN = _Never()
 
 
 def compute(inputs: LabelInputs, other: OtherModel | None, scale: Scale) -> Comparison | None:
@@ -361,21 +493,21 @@ def _draw_comparison(summary: Parts) -> Markup | None:
     return wrap_svg(frame, "".join(body), title, f"At radius {format_exactly(quoted)}: {told}")
 
 
-def blocks(summary: Parts) -> list[Block]:
+def blocks(summary: Parts) -> list[ui.Block]:
     """Both in numbers and in one chart, and rows on which they differ."""
     found = summary["comparison"]
     assert found is not None  # asked by the section
     names, chart = _name_models(found), _draw_comparison(summary)
     quoted, measure = summary["scale"]["quoted"], found["measure"].capitalize()
     legend = [(style, name) for style, name in zip(CURVES, names, strict=True)]
-    figure = Figure(chart, f"{measure} of both", [*legend, ("line-mark", f"radius {format_exactly(quoted)}")])
+    figure = ui.Figure(chart, f"{measure} of both", [*legend, ("line-mark", f"radius {format_exactly(quoted)}")])
     return [
-        Heading(f"Beside {names[1]}", "compare"),
-        Paragraph(found["sentence"], "example", "comparison"),
-        on_page(*(Paragraph(remark, "fine") for remark in found["remarks"])),
-        in_markdown(Paragraph(" ".join(found["remarks"]))),
-        in_latex(*(Comment(text) for text in (found["sentence"], *found["remarks"]))),
-        Group("beside compared", [_tabulate_lines(found, summary["data"]["n_rows"]), figure]),
+        ui.Heading(f"Beside {names[1]}", "compare"),
+        ui.Paragraph(found["sentence"], "example", "comparison"),
+        ui.on_page(*(ui.Paragraph(remark, "fine") for remark in found["remarks"])),
+        ui.in_markdown(ui.Paragraph(" ".join(found["remarks"]))),
+        ui.in_latex(*(ui.Comment(text) for text in (found["sentence"], *found["remarks"]))),
+        ui.Group("beside compared", [_tabulate_lines(found, summary["data"]["n_rows"]), figure]),
         *([] if chart is None else [_tabulate_curves(found, quoted)]),
         *(
             _show_disagreements(summary, table, names, is_open=at == 0)
@@ -384,32 +516,34 @@ def blocks(summary: Parts) -> list[Block]:
     ]
 
 
-def _tabulate_lines(comparison: Comparison, n_rows: int) -> Table:
+def _tabulate_lines(comparison: Comparison, n_rows: int) -> ui.Table:
     """The figures of both models, with their intervals."""
-    lines: list[Line] = []
+    lines: list[ui.Line] = []
     for line in comparison["lines"]:
         pairs = zip(line["texts"], line["intervals"], strict=True)
-        shown = [(f"{text} ({small})" if small else text, tag("small", small), text) for text, small in pairs]
-        cells = [Cell(told, Markup("{}{}").format(text, small), "wrapped") for told, small, text in shown]
+        shown = [(f"{text} ({small})" if small else text, ui.tag("small", small), text) for text, small in pairs]
+        cells = [ui.Cell(told, Markup("{}{}").format(text, small), "wrapped") for told, small, text in shown]
         lines.append([line["name"], *cells])
-    heads = [Cell(name) for name in _name_models(comparison)]
-    head = [Cell("", quiet(plural(n_rows, "row"))), *heads]
-    return Table(head, lines, "Both models in numbers", test="compared", kind="numeric contrasts", latex_title="")
+    heads = [ui.Cell(name) for name in _name_models(comparison)]
+    head = [ui.Cell("", ui.quiet(plural(n_rows, "row"))), *heads]
+    return ui.Table(head, lines, "Both models in numbers", test="compared", kind="numeric contrasts", latex_title="")
 
 
-def _tabulate_curves(comparison: Comparison, quoted: float) -> Table:
+def _tabulate_curves(comparison: Comparison, quoted: float) -> ui.Table:
     """The shares of both models by radius."""
     kinds = ["quoted" if radius == quoted else "" for radius in comparison["major"]]
-    heads = [Cell(format_exactly(radius), kind=kind) for radius, kind in zip(comparison["major"], kinds, strict=True)]
-    lines: list[Line] = [
-        [name, *(Cell(text, kind=kind) for text, kind in zip(texts, kinds, strict=True))]
+    heads = [
+        ui.Cell(format_exactly(radius), kind=kind) for radius, kind in zip(comparison["major"], kinds, strict=True)
+    ]
+    lines: list[ui.Line] = [
+        [name, *(ui.Cell(text, kind=kind) for text, kind in zip(texts, kinds, strict=True))]
         for name, texts in zip(_name_models(comparison), comparison["table"], strict=True)
     ]
     head, label = (
-        [Cell("radius", quiet("radius")), *heads],
+        [ui.Cell("radius", ui.quiet("radius")), *heads],
         f"{comparison['measure'].capitalize()} of both models by radius",
     )
-    return Table(head, lines, label, test="compared-curves", latex_title=f"{comparison['measure']} of both")
+    return ui.Table(head, lines, label, test="compared-curves", latex_title=f"{comparison['measure']} of both")
 
 
 def _count_shown(table: DisagreementTable) -> str:
@@ -421,34 +555,36 @@ def _count_shown(table: DisagreementTable) -> str:
     return f"{format_count(len(table['rows']))} of {plural(table['n_rows'], 'row')}."
 
 
-def _show_disagreements(summary: Parts, table: DisagreementTable, names: list[str], *, is_open: bool) -> Details:
+def _show_disagreements(summary: Parts, table: DisagreementTable, names: list[str], *, is_open: bool) -> ui.Details:
     """Rows on which the two differ in one way."""
     what, has_truth = "radius" if summary["threat"]["norm"] is not None else "verdict", summary["data"]["has_labels"]
-    heads = [cell for name in names for cell in (Cell(name), Cell(f"{what}, {name}", what.capitalize()))]
-    lines: list[Line] = []
+    heads = [cell for name in names for cell in (ui.Cell(name), ui.Cell(f"{what}, {name}", what.capitalize()))]
+    lines: list[ui.Line] = []
     for row in table["rows"]:
-        number = Cell(str(row["row"]), format_count(row["row"]))
-        name = number if row["name"] is None else Cell(shorten(row["name"], _NAME_LENGTH))
-        truth = [] if row["truth"] is None else [Cell(shorten(row["truth"], _NAME_LENGTH), shorten(row["truth"], 30))]
+        number = ui.Cell(str(row["row"]), format_count(row["row"]))
+        name = number if row["name"] is None else ui.Cell(shorten(row["name"], _NAME_LENGTH))
+        truth = (
+            [] if row["truth"] is None else [ui.Cell(shorten(row["truth"], _NAME_LENGTH), shorten(row["truth"], 30))]
+        )
         cells = [
             cell
             for label, text in zip(row["labels"], row["texts"], strict=True)
-            for cell in (_write_label(label, row["truth"]), Cell(text))
+            for cell in (_write_label(label, row["truth"]), ui.Cell(text))
         ]
         lines.append([name, *truth, *cells])
-    head: Line = ["row", *(["truth"] if has_truth else []), *heads]
+    head: ui.Line = ["row", *(["truth"] if has_truth else []), *heads]
     order = ""
     if len(lines) < table["n_rows"]:
         sure = table["key"] == "answers"
         order = " Those that both are surest of come first." if sure else " Those whose radii differ most come first."
-    rows = [Table(head, lines, table["title"], test="disagreement-rows", kind="")] if lines else []
+    rows = [ui.Table(head, lines, table["title"], test="disagreement-rows", kind="")] if lines else []
     counted = f"{format_count(table['n_rows'])} of {format_count(summary['data']['n_rows'])}"
     shown = _count_shown(table)
-    return Details(
+    return ui.Details(
         "",
         [
-            in_markdown(Heading(table["title"], level=3), Paragraph(shown)),
-            on_page(Paragraph(shown + order, "fine")),
+            ui.in_markdown(ui.Heading(table["title"], level=3), ui.Paragraph(shown)),
+            ui.on_page(ui.Paragraph(shown + order, "fine")),
             *rows,
         ],
         summary=f"{table['title']}: {counted}",
@@ -457,12 +593,12 @@ def _show_disagreements(summary: Parts, table: DisagreementTable, names: list[st
     )
 
 
-def _write_label(label: str, truth: str | None) -> Cell:
+def _write_label(label: str, truth: str | None) -> ui.Cell:
     """An answer; the page says where it is wrong."""
-    page: Text = shorten(label, 30)
+    page: ui.Text = shorten(label, 30)
     if truth is not None and label != truth:
-        page = Markup("{} {}").format(page, tag("span", "wrong", class_="bad"))
-    return Cell(shorten(label, _NAME_LENGTH), page)
+        page = Markup("{} {}").format(page, ui.tag("span", "wrong", class_="bad"))
+    return ui.Cell(shorten(label, _NAME_LENGTH), page)
 
 
-SECTION = Section("compare", lambda s: "Two models" if s["comparison"] else "", blocks)
+SECTION = ui.Section("compare", lambda s: "Two models" if s["comparison"] else "", blocks)

@@ -16,14 +16,14 @@ import numpy as np
 import derand
 from derand._core.arrays import FloatArray
 from derand._core.text import format_short, format_threshold, join_words, plural, shorten
-from derand.report._blocks import Block, Bullets, FactList, Heading, Raw, Section, in_markdown
+from derand.report import _blocks as ui
 from derand.report._facts import (
     DataFacts,
     ModelFacts,
     NoiseFacts,
-    NumberData,
-    NumberRule,
     ProofCount,
+    RegressionData,
+    RegressionRule,
     RegressorFacts,
     RuleFacts,
 )
@@ -108,7 +108,7 @@ def describe_labels(inputs: LabelInputs) -> DataFacts:
     }
 
 
-def describe_numbers(inputs: IntervalInputs) -> NumberData:
+def describe_targets(inputs: IntervalInputs) -> RegressionData:
     """On which rows."""
     return {
         "n_rows": inputs.n_rows,
@@ -174,7 +174,7 @@ def _read_fixed_time() -> datetime | None:
         ) from None
 
 
-def describe_number_rule(inputs: IntervalInputs) -> NumberRule:
+def describe_regression_rule(inputs: IntervalInputs) -> RegressionRule:
     """How the answer of a regressor is found."""
     if inputs.subject.noise is None:
         return {"name": inputs.rule, "sentence": "The answer is that of the model as deployed, without noise."}
@@ -378,15 +378,15 @@ def _list_not_read(names: list[str]) -> str:
     return ", ".join(f"“{shorten(name, 30)}”" for name in names[:_LISTED_NAMES]) + f"{more}: they may change at will"
 
 
-def blocks(summary: Mapping[str, Any]) -> list[Block]:
+def blocks(summary: Mapping[str, Any]) -> list[ui.Block]:
     """The facts; the page says what words mean in a report on a classifier, Markdown what is left out."""
-    left_out = [Heading("Left out"), Bullets(summary["left_out"])] if summary["left_out"] else []
+    left_out = [ui.Heading("Left out"), ui.Bullets(summary["left_out"])] if summary["left_out"] else []
     return [
-        Heading("How it was computed", "computed"),
-        FactList(list_facts(summary), "facts wide"),
-        *([] if "radius" in summary else [Raw(render("words", summary))]),
-        in_markdown(*left_out),
+        ui.Heading("How it was computed", "computed"),
+        ui.FactList(list_facts(summary), "facts wide"),
+        *([] if "radius" in summary else [ui.Raw(render("words", summary))]),
+        ui.in_markdown(*left_out),
     ]
 
 
-SECTION = Section("computed", lambda s: "How computed", blocks)
+SECTION = ui.Section("computed", lambda s: "How computed", blocks)

@@ -18,18 +18,7 @@ from derand._core.text import (
 )
 from derand.explain import multiply_down
 from derand.metrics import RadiusFigures, describe_costs
-from derand.report._blocks import (
-    Block,
-    Bullets,
-    Details,
-    FactList,
-    Group,
-    Heading,
-    Paragraph,
-    Section,
-    in_markdown,
-    on_page,
-)
+from derand.report import _blocks as ui
 from derand.report._facts import RuleFacts, Scale, ThreatFacts
 from derand.report._inputs import IntervalInputs, LabelInputs
 from derand.report._markup import percent
@@ -96,21 +85,32 @@ def compute(
     """The paragraph, how size is measured (the most important feature is the example), the limits, the headlines."""
     at = scale["radii"].index(scale["quoted"])
     curves = {one["key"]: one["values"] for one in accuracy["series"]}
+    share = curves["all"][at]
     if words.verdicts is None:
-        sentences = _describe_radii(inputs, scale, curves, at)
+        sentences = [_describe_share(inputs, scale, share)]
+        if len(inputs.certificates) > 1:
+            left = percent(curves["l0=1"][at])
+            also = f"If any one of its categories may become anything at the same time, {left} of the rows remain."
+            sentences.append(also)
+        sentences.append("This is proven and not tested.")
         numbers = _list_numbers(inputs, scale, radii, curves, at)
     else:
-        sentences = _describe_verdicts(inputs, words.verdicts, curves["all"][at])
+        sentences = [words.verdicts["sentence"]]
+        if inputs.truth is not None:
+            sentences.append(f"For {_count_share(share, inputs)} the answer is right and proven to hold.")
+        sentences.append("What holds is proven and not tested; what flips was tried on the model.")
         numbers = _count_verdicts(words.verdicts["counts"][0])
     if words.answers is not None:
-        numbers = [*_list_answers(words.answers), *(_compare(one, words.answers) for one in numbers)]
-    sentences.append(_describe_proven(inputs))
+        constant = name_constant(words.answers["figures"])
+        for one in numbers:
+            one["note"] += f"; {constant}" if one["name"] in _SHARES else ""
+        numbers = [*_list_answers(words.answers), *numbers]
     measure, foremost = describe_measure(inputs), _choose_example(inputs, shapes)
     if measure and foremost is not None and scale["quoted"] > 0 and inputs.threat.norm != 0:
         measure = f"{measure} {_give_example(inputs, scale, foremost)}".rstrip()
     measure = " ".join(filter(None, [measure, _describe_scale(scale)]))
     return {
-        "paragraph": " ".join(filter(None, sentences)),
+        "paragraph": " ".join(sentences),
         "measure": measure,
         "limits": _list_limits(inputs, scale),
         "numbers": numbers,
@@ -137,28 +137,13 @@ def _describe_scale(scale: Scale) -> str:
     return f"{told} The model was trained for {format_exactly(scale['trained'] or 0.0)}."
 
 
-def _describe_radii(inputs: LabelInputs, scale: Scale, curves: dict[str, list[float]], at: int) -> list[str]:
-    sentences = [_describe_share(inputs, scale, curves["all"][at])]
-    if len(inputs.certificates) > 1:
-        sentences.append(_describe_categories(curves, at))
-    return sentences
-
-
-def _describe_verdicts(inputs: LabelInputs, verdicts: Verdicts, share: float) -> list[str]:
-    """How many answers flip within the limits, and how many are right and hold."""
-    sentences = [verdicts["sentence"]]
-    if inputs.truth is not None:
-        sentences.append(f"For {_rows_of(share, inputs)} the answer is right and proven to hold.")
-    return sentences
-
-
-def _rows_of(share: float, inputs: LabelInputs) -> str:
+def _count_share(share: float, inputs: LabelInputs) -> str:
     rows = round(share * inputs.n_rows)
     return f"{format_count(rows)} of {plural(inputs.n_rows, 'row')} ({percent(share)})"
 
 
 def _describe_share(inputs: LabelInputs, scale: Scale, share: float) -> str:
-    start, answer = f"For {_rows_of(share, inputs)}", "the model's answer"
+    start, answer = f"For {_count_share(share, inputs)}", "the model's answer"
     if inputs.truth is not None:
         start, answer = f"{start} the model's answer is right, and", "it"
     also = describe_also(inputs)
@@ -168,17 +153,6 @@ def _describe_share(inputs: LabelInputs, scale: Scale, share: float) -> str:
         return f"{start} no change of the row's numbers that is small enough{also} can alter {answer}."
     size = describe_size(inputs, scale["quoted"])
     return f"{start} no change {size}{also} can alter {answer}, whoever makes the change."
-
-
-def _describe_categories(curves: dict[str, list[float]], at: int) -> str:
-    share = percent(curves["l0=1"][at])
-    return f"If any one of its categories may become anything at the same time, {share} of the rows remain."
-
-
-def _describe_proven(inputs: LabelInputs) -> str:
-    if inputs.threat.norm is None:
-        return "What holds is proven and not tested; what flips was tried on the model."
-    return "This is proven and not tested."
 
 
 def _list_limits(inputs: LabelInputs, scale: Scale) -> list[str]:
@@ -282,13 +256,6 @@ def _list_answers(answers: Answers) -> list[HeadlineNumber]:
     ]
 
 
-def _compare(number: HeadlineNumber, answers: Answers) -> HeadlineNumber:
-    """A share of right answers with what the constant answer gets."""
-    if number["name"] not in _SHARES:
-        return number
-    return {**number, "note": f"{number['note']}; {name_constant(answers['figures'])}"}
-
-
 def _count_verdicts(count: VerdictCount) -> list[HeadlineNumber]:
     total = f"of {plural(count['n_rows'], 'decision')}"
     return [
@@ -298,7 +265,7 @@ def _count_verdicts(count: VerdictCount) -> list[HeadlineNumber]:
     ]
 
 
-def compute_for_numbers(inputs: IntervalInputs, moves: Spread, errors: Errors | None) -> Guarantee:
+def compute_for_regression(inputs: IntervalInputs, moves: Spread, errors: Errors | None) -> Guarantee:
     threat = describe_threat(inputs)
     change = describe_covered(inputs.intervals.radius, inputs.threat.norm)
     half, nine, most = (format_short_up(float(moves[key])) for key in ("half_of_rows", "nine_in_ten", "largest"))
@@ -333,24 +300,26 @@ def compute_for_numbers(inputs: IntervalInputs, moves: Spread, errors: Errors | 
     }
 
 
-def blocks(summary: Mapping[str, Any]) -> list[Block]:
+def blocks(summary: Mapping[str, Any]) -> list[ui.Block]:
     """Headline numbers, the guarantee, what is not guaranteed, and what is left out."""
     found, title = summary["guarantee"], "What is not guaranteed"
     is_classifier = "scale" in summary
-    left_out = Details("limits", [Bullets(summary["left_out"], test="left-out")], summary="What is left out, and why")
+    left_out = ui.Details(
+        "limits", [ui.Bullets(summary["left_out"], test="left-out")], summary="What is left out, and why"
+    )
     return [
-        on_page(
-            Heading("What is guaranteed", "guarantee"),
-            FactList([(one["name"], one["value"], one["note"]) for one in found["numbers"]], "numbers"),
+        ui.on_page(
+            ui.Heading("What is guaranteed", "guarantee"),
+            ui.FactList([(one["name"], one["value"], one["note"]) for one in found["numbers"]], "numbers"),
         ),
-        Paragraph(found["paragraph"], "statement", "guarantee"),
-        Paragraph(found["measure"], "fine")
+        ui.Paragraph(found["paragraph"], "statement", "guarantee"),
+        ui.Paragraph(found["measure"], "fine")
         if is_classifier
-        else Paragraph(" ".join(summary["threat"]["sentences"]), "fine", "threat"),
-        *([in_markdown(Heading(title))] if is_classifier else []),
-        Group("limits", [on_page(Heading(title, level=3)), Bullets(found["limits"], test="limits")]),
-        *([on_page(left_out)] if summary["left_out"] else []),
+        else ui.Paragraph(" ".join(summary["threat"]["sentences"]), "fine", "threat"),
+        *([ui.in_markdown(ui.Heading(title))] if is_classifier else []),
+        ui.Group("limits", [ui.on_page(ui.Heading(title, level=3)), ui.Bullets(found["limits"], test="limits")]),
+        *([ui.on_page(left_out)] if summary["left_out"] else []),
     ]
 
 
-SECTION = Section("guarantee", lambda s: "Guarantee", blocks)
+SECTION = ui.Section("guarantee", lambda s: "Guarantee", blocks)

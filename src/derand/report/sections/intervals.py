@@ -10,19 +10,7 @@ from markupsafe import Markup
 
 from derand._core.arrays import FloatArray, IntArray
 from derand._core.text import format_count, format_exactly, format_short, format_short_down, format_short_up, plural
-from derand.report._blocks import (
-    Block,
-    Figure,
-    Group,
-    Heading,
-    Line,
-    Paragraph,
-    Raw,
-    Section,
-    Table,
-    in_markdown,
-    on_page,
-)
+from derand.report import _blocks as ui
 from derand.report._charts import (
     WIDTH,
     Frame,
@@ -33,7 +21,7 @@ from derand.report._charts import (
     trace_steps,
     wrap_svg,
 )
-from derand.report._facts import NumberFacts, Size
+from derand.report._facts import RegressionFacts, Size
 from derand.report._inputs import IntervalInputs
 from derand.report._markup import name_row, render
 from derand.report._packing import pack_listed
@@ -75,7 +63,7 @@ class IntervalRow(TypedDict):
     """Closer than which its answer moves by the tolerance at most; null where that was not asked."""
 
 
-class ListedNumbers(TypedDict):
+class ListedIntervals(TypedDict):
     """The rows that the page lists, in their order, in columns; `detailed` are the places of those in the table."""
 
     row: list[int]
@@ -92,7 +80,7 @@ class ListedNumbers(TypedDict):
 class IntervalRows(TypedDict):
     """Rows that are listed, those of them in the table and the picture, in their order, and the widest of all."""
 
-    listed: ListedNumbers
+    listed: ListedIntervals
     table: list[IntervalRow]
     widest: list[IntervalRow]
     sampled: bool
@@ -117,7 +105,7 @@ class ToleranceFacts(TypedDict):
     smallest: list[IntervalRow]
 
 
-class Parts(NumberFacts):
+class Parts(RegressionFacts):
     """What these sections read."""
 
     rows: IntervalRows
@@ -237,7 +225,7 @@ def draw_some(n_rows: int, limit: int, random: np.random.Generator) -> IntArray:
     return everything if n_rows <= limit else np.sort(random.choice(everything, limit, replace=False))
 
 
-def _list_columns(inputs: IntervalInputs, listed: IntArray, detailed: IntArray) -> ListedNumbers:
+def _list_columns(inputs: IntervalInputs, listed: IntArray, detailed: IntArray) -> ListedIntervals:
     """What the page says of each row that it lists; radii for a tolerance come later."""
     found, targets = inputs.intervals, inputs.truth
     return {
@@ -327,7 +315,7 @@ def round_one(value: float) -> float:
     return float(f"{size}e{power}")
 
 
-def blocks(summary: Parts) -> list[Block]:
+def blocks(summary: Parts) -> list[ui.Block]:
     """Answers over the truth, and widths over the radius."""
     errors, has_truth = summary["errors"], summary["data"]["has_targets"]
     told = "No change that is covered takes an answer out of its interval."
@@ -350,26 +338,26 @@ def blocks(summary: Parts) -> list[Block]:
         "never below."
     )
     return [
-        on_page(
-            Heading("Answers and their intervals", "intervals"),
-            Paragraph(told),
-            Group(
+        ui.on_page(
+            ui.Heading("Answers and their intervals", "intervals"),
+            ui.Paragraph(told),
+            ui.Group(
                 "charts",
                 [
-                    Figure(draw_intervals(summary), where, dots),
-                    Figure(draw_widths(summary), "Width over the radius", lines),
+                    ui.Figure(draw_intervals(summary), where, dots),
+                    ui.Figure(draw_widths(summary), "Width over the radius", lines),
                 ],
             ),
         ),
-        in_markdown(Heading("Width of intervals, at most")),
-        Table(
+        ui.in_markdown(ui.Heading("Width of intervals, at most")),
+        ui.Table(
             ["radius", "half of the rows", "nine rows in ten"],
             _list_widths(summary),
             "Width of intervals",
             test="widths",
             latex_title="width of intervals, at most; needs \\usepackage{booktabs}",
         ),
-        on_page(Paragraph(rounded, "fine")),
+        ui.on_page(ui.Paragraph(rounded, "fine")),
     ]
 
 
@@ -391,17 +379,17 @@ def _list_widths(summary: Parts) -> list[list[str]]:
     return [[size, format_short_up(float(half)), format_short_up(float(nine))] for size, half, nine in points]
 
 
-def widest_blocks(summary: Parts) -> list[Block]:
+def widest_blocks(summary: Parts) -> list[ui.Block]:
     """The widest intervals."""
     widest, n_rows = summary["rows"]["widest"], summary["data"]["n_rows"]
     shown = f"{format_count(len(widest))} of {plural(n_rows, 'row')}"
     return [
-        on_page(
-            Heading("The widest intervals", "widest"),
-            Paragraph(f"Rows whose answers a change can move farthest: {shown}."),
+        ui.on_page(
+            ui.Heading("The widest intervals", "widest"),
+            ui.Paragraph(f"Rows whose answers a change can move farthest: {shown}."),
         ),
-        in_markdown(Heading(f"Rows with the widest intervals: {len(widest)} of {n_rows:,}")),
-        Table(
+        ui.in_markdown(ui.Heading(f"Rows with the widest intervals: {len(widest)} of {n_rows:,}")),
+        ui.Table(
             [name.lower() for name in _list_head(summary)],
             list(map(_list_row, widest)),
             "The widest intervals",
@@ -410,12 +398,12 @@ def widest_blocks(summary: Parts) -> list[Block]:
     ]
 
 
-def tolerance_blocks(summary: Parts) -> list[Block]:
+def tolerance_blocks(summary: Parts) -> list[ui.Block]:
     """What is known of the tolerance, and the rows with the smallest radius."""
     found = summary["tolerance"]
     assert found is not None  # asked by the section
     size = format_exactly(found["tolerance"])
-    lines: list[Line] = [
+    lines: list[ui.Line] = [
         [name_row(row), format_short(row["value"], 6), format_short_down(float(row["radius"] or 0.0))]
         for row in found["smallest"]
     ]
@@ -425,10 +413,12 @@ def tolerance_blocks(summary: Parts) -> list[Block]:
         "<code>Report(..., tolerance=number)</code>."
     )
     return [
-        Heading(f"Within which radius answers move by {size} at most", "tolerance"),
-        Paragraph(_describe_tolerance(summary, found), test="tolerance"),
-        Table(["row", "answer", "radius"], lines, "Rows with the smallest radius for this tolerance", test="smallest"),
-        on_page(Paragraph(other.format(size), "fine")),
+        ui.Heading(f"Within which radius answers move by {size} at most", "tolerance"),
+        ui.Paragraph(_describe_tolerance(summary, found), test="tolerance"),
+        ui.Table(
+            ["row", "answer", "radius"], lines, "Rows with the smallest radius for this tolerance", test="smallest"
+        ),
+        ui.on_page(ui.Paragraph(other.format(size), "fine")),
     ]
 
 
@@ -451,12 +441,12 @@ def _describe_tolerance(summary: Parts, found: ToleranceFacts) -> str:
     )
 
 
-def row_blocks(summary: Parts) -> list[Block]:
+def row_blocks(summary: Parts) -> list[ui.Block]:
     """The table with its controls; of the page alone."""
     has_radius = summary["tolerance"] is not None
     table = [_list_row(row, with_radius=has_radius) for row in summary["rows"]["table"]]
     head = _list_head(summary, with_radius=has_radius)
-    return [Raw(render("interval_rows", summary, head=head, table=table))]
+    return [ui.Raw(render("interval_rows", summary, head=head, table=table))]
 
 
 def list_data(summary: Parts) -> dict[str, object]:
@@ -491,7 +481,7 @@ def _list_row(row: IntervalRow, *, with_radius: bool = False) -> list[str]:
     return [*cells, format_short_down(float(row["radius"] or 0.0))] if with_radius else cells
 
 
-SECTION = Section("intervals", lambda s: "Intervals", blocks)
-WIDEST = Section("widest", lambda s: "Widest rows", widest_blocks)
-TOLERANCE = Section("tolerance", lambda s: "Tolerance" if s["tolerance"] else "", tolerance_blocks)
-ROWS = Section("rows", lambda s: "Rows" if s["rows"]["sampled"] else "All rows", row_blocks)
+SECTION = ui.Section("intervals", lambda s: "Intervals", blocks)
+WIDEST = ui.Section("widest", lambda s: "Widest rows", widest_blocks)
+TOLERANCE = ui.Section("tolerance", lambda s: "Tolerance" if s["tolerance"] else "", tolerance_blocks)
+ROWS = ui.Section("rows", lambda s: "Rows" if s["rows"]["sampled"] else "All rows", row_blocks)

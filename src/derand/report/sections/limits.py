@@ -12,19 +12,7 @@ from derand._core.arrays import BoolArray, FloatArray
 from derand._core.text import format_count, format_exactly, format_move, format_short, join_words, plural, shorten
 from derand.certificates import Verifier, certify, find_labels, refine_change
 from derand.explain import Names, describe_change
-from derand.report._blocks import (
-    Block,
-    Cell,
-    Heading,
-    Line,
-    Raw,
-    Section,
-    Table,
-    count_cells,
-    in_latex,
-    in_markdown,
-    quiet,
-)
+from derand.report import _blocks as ui
 from derand.report._charts import WIDTH, Frame, wrap_svg
 from derand.report._inputs import LabelInputs
 from derand.report._markup import name_row, render
@@ -276,38 +264,38 @@ def draw_verdicts(summary: Parts) -> Markup:
     return wrap_svg(frame, "".join(body), "Answers that hold and flip within the limits", told)
 
 
-def blocks(summary: Parts) -> list[Block]:
+def blocks(summary: Parts) -> list[ui.Block]:
     """How many rows hold, flip or are undecided, and which share is right and proven; in text also the changes."""
     verdicts = summary["verdicts"]
-    lines: list[Line] = []
+    lines: list[ui.Line] = []
     for at, one in enumerate(verdicts["counts"]):
         prefix = "class " if at else ""
-        name = Cell(prefix + one["name"], prefix + shorten(one["name"], 30), title=one["name"])
-        lines.append([name, *count_cells(one["n_rows"], one["flips"], one["holds"], one["undecided"])])
-    page = {"rows": quiet("rows"), "all": "all", "can be flipped": "can flip", "proven to hold": "hold"}
-    head = [Cell(name, shown) for name, shown in (page | {"undecided": "undecided"}).items()]
+        name = ui.Cell(prefix + one["name"], prefix + shorten(one["name"], 30), title=one["name"])
+        lines.append([name, *ui.count_cells(one["n_rows"], one["flips"], one["holds"], one["undecided"])])
+    page = {"rows": ui.quiet("rows"), "all": "all", "can be flipped": "can flip", "proven to hold": "hold"}
+    head = [ui.Cell(name, shown) for name, shown in (page | {"undecided": "undecided"}).items()]
     title = "answers within the limits; needs \\usepackage{booktabs}"
-    counts = Table(head, lines, "Answers within the limits", test="verdict-table", latex_title=title)
+    counts = ui.Table(head, lines, "Answers within the limits", test="verdict-table", latex_title=title)
     changes = _tabulate_witnesses(verdicts["witnesses"])
     proven = "right and proven to hold" if summary["data"]["has_labels"] else "proven to hold"
     shares = [[row["label"], *row["text"]] for row in summary["table"]["rows"]]
     return [
-        Raw(render("limits", summary, chart=draw_verdicts(summary), verdicts=counts.html())),
-        in_markdown(
-            Heading("Within the limits"),
+        ui.Raw(render("limits", summary, chart=draw_verdicts(summary), verdicts=counts.html())),
+        ui.in_markdown(
+            ui.Heading("Within the limits"),
             counts,
-            *(Heading("Changes within the limits that flip an answer") for _ in changes),
+            *(ui.Heading("Changes within the limits that flip an answer") for _ in changes),
             *changes,
-            Heading(summary["accuracy"]["measure"].capitalize()),
-            Table([proven, "share"], shares),
+            ui.Heading(summary["accuracy"]["measure"].capitalize()),
+            ui.Table([proven, "share"], shares),
         ),
-        in_latex(counts, *changes),
+        ui.in_latex(counts, *changes),
     ]
 
 
-def _tabulate_witnesses(witnesses: list[Witness]) -> list[Table]:
+def _tabulate_witnesses(witnesses: list[Witness]) -> list[ui.Table]:
     """Each change that flips a row in a line: row, both answers, and the largest changes."""
-    lines: list[Line] = []
+    lines: list[ui.Line] = []
     for witness in witnesses:
         changes = witness["changes"]
         told = [
@@ -320,8 +308,8 @@ def _tabulate_witnesses(witnesses: list[Witness]) -> list[Table]:
         lines.append([name_row(witness), *answers, str(len(changes)), "; ".join(told)])
     head, align = ["row", "answer", "other answer", "columns", "changes"], ("r", "l", "l", "r", "p{8cm}")
     title = "changes within the limits that flip an answer"
-    return [Table(head, lines, latex_title=title, align=align, is_cut=False)] if witnesses else []
+    return [ui.Table(head, lines, latex_title=title, align=align, is_cut=False)] if witnesses else []
 
 
-SECTION = Section("accuracy", lambda s: "Within the limits", blocks)
-WITNESSES = Section("witnesses", lambda s: "Changes that flip", lambda s: [Raw(render("witnesses", s))])
+SECTION = ui.Section("accuracy", lambda s: "Within the limits", blocks)
+WITNESSES = ui.Section("witnesses", lambda s: "Changes that flip", lambda s: [ui.Raw(render("witnesses", s))])

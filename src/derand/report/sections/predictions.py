@@ -31,26 +31,9 @@ from derand.metrics import (
     judge_answers,
     judge_labels,
 )
-from derand.report._blocks import (
-    Block,
-    Cell,
-    Details,
-    Figure,
-    Group,
-    Heading,
-    Line,
-    Paragraph,
-    Section,
-    Table,
-    count_cells,
-    in_latex,
-    in_markdown,
-    name_cell,
-    on_page,
-    quiet,
-)
+from derand.report import _blocks as ui
 from derand.report._charts import HEIGHT, WIDTH, Frame, wrap_svg
-from derand.report._facts import Banner, Facts, NumberFacts
+from derand.report._facts import Banner, Facts, RegressionFacts
 from derand.report._inputs import IntervalInputs, LabelInputs
 from derand.report._markup import percent
 
@@ -105,7 +88,7 @@ class Parts(Facts):
     confusion: object
 
 
-class ErrorParts(NumberFacts):
+class ErrorParts(RegressionFacts):
     """What is read of a report on a regressor."""
 
     errors: Errors | None
@@ -280,7 +263,7 @@ def _list_errors(errors: Errors) -> list[list[str]]:
     return lines
 
 
-def blocks(summary: Parts) -> list[Block]:
+def blocks(summary: Parts) -> list[ui.Block]:
     """Figures, rows by true class and answer, calibration."""
     answers = summary["answers"]
     if answers is None:
@@ -291,15 +274,15 @@ def blocks(summary: Parts) -> list[Block]:
         f"“{shorten(figures['majority_label'], 40)}” for every row. {answers['sentence']} A certificate is worth as "
         "much as the answer that it is about."
     )
-    lines: list[Line] = [
-        [line["name"], Cell(line["value"], kind="quoted"), line["constant"], line["interval"]]
+    lines: list[ui.Line] = [
+        [line["name"], ui.Cell(line["value"], kind="quoted"), line["constant"], line["interval"]]
         for line in answers["lines"]
     ]
-    measured = Table(
+    measured = ui.Table(
         [
-            Cell("measure", quiet(plural(figures["rows"], "row"))),
+            ui.Cell("measure", ui.quiet(plural(figures["rows"], "row"))),
             "this model",
-            Cell("constant answer", "Constant"),
+            ui.Cell("constant answer", "Constant"),
             "95 % interval",
         ],
         lines,
@@ -308,44 +291,44 @@ def blocks(summary: Parts) -> list[Block]:
         latex_title="figures of the answers",
     )
     matrix = [] if len(figures["classes"]) > 2 else [_tabulate_confusion(figures)]
-    calibration: list[Block] = []
+    calibration: list[ui.Block] = []
     if answers["calibration"]:
         label = "The calibration curve in numbers"
         head = ["predicted, on average", "rows", "observed", "95 % interval"]
         bins = [[one["predicted"], one["rows"], one["observed"], one["interval"]] for one in answers["calibration"]]
-        calibration.append(Details("", [Table(head, bins, label, test="calibration")], summary=label))
+        calibration.append(ui.Details("", [ui.Table(head, bins, label, test="calibration")], summary=label))
     name = shorten(figures["classes"][1], 24)
-    curve = Figure(
+    curve = ui.Figure(
         draw_calibration(summary),
         f"Calibration: of rows with like probabilities of “{name}”, the share that has it",
         [("line-base line-0", "as predicted"), ("bar-right", "observed, with 95 % interval")],
     )
     return [
-        Heading("Is the model any good?", "answers"),
-        on_page(Paragraph(told)),
+        ui.Heading("Is the model any good?", "answers"),
+        ui.on_page(ui.Paragraph(told)),
         measured,
-        on_page(Group("charts", [*(Figure(one.html(), one.label) for one in matrix), curve])),
-        in_markdown(*matrix),
-        in_latex(*matrix),
+        ui.on_page(ui.Group("charts", [*(ui.Figure(one.html(), one.label) for one in matrix), curve])),
+        ui.in_markdown(*matrix),
+        ui.in_latex(*matrix),
         *calibration,
-        on_page(Paragraph(_explain_intervals(figures), "fine")),
-        in_markdown(Paragraph(" ".join(figures["left_out"]))),
+        ui.on_page(ui.Paragraph(_explain_intervals(figures), "fine")),
+        ui.in_markdown(ui.Paragraph(" ".join(figures["left_out"]))),
     ]
 
 
-def _tabulate_confusion(figures: AnswerSummary) -> Table:
+def _tabulate_confusion(figures: AnswerSummary) -> ui.Table:
     """Rows by true class and answer; of several classes another section has them."""
     classes, label = figures["classes"], "Rows by true class and answer"
-    lines: list[Line] = [
+    lines: list[ui.Line] = [
         [
-            name_cell(name, 30),
-            *(Cell(text, kind="quoted" if k == at else "") for k, text in enumerate(count_cells(*counts))),
+            ui.name_cell(name, 30),
+            *(ui.Cell(text, kind="quoted" if k == at else "") for k, text in enumerate(ui.count_cells(*counts))),
         ]
         for at, (name, counts) in enumerate(zip(classes, figures["confusion"], strict=True))
     ]
     short = [shorten(name, 16) for name in classes]
-    head = [Cell(f"answer {one}", f"Answer {one}", title=name) for one, name in zip(short, classes, strict=True)]
-    return Table(["truth", *head], lines, label, test="matrix", latex_title="rows by true class and answer")
+    head = [ui.Cell(f"answer {one}", f"Answer {one}", title=name) for one, name in zip(short, classes, strict=True)]
+    return ui.Table(["truth", *head], lines, label, test="matrix", latex_title="rows by true class and answer")
 
 
 def _explain_intervals(figures: AnswerSummary) -> str:
@@ -360,7 +343,7 @@ def _explain_intervals(figures: AnswerSummary) -> str:
     )
 
 
-def error_blocks(summary: ErrorParts) -> list[Block]:
+def error_blocks(summary: ErrorParts) -> list[ui.Block]:
     """The table of errors."""
     errors = summary["errors"]
     if errors is None:
@@ -372,11 +355,11 @@ def error_blocks(summary: ErrorParts) -> list[Block]:
     )
     head = ["without any change", "this model", "constant"]
     return [
-        Heading("Are the answers any good?", "errors"),
-        on_page(Paragraph(told)),
-        Table(head, _list_errors(errors), "Errors of the answers", test="errors"),
+        ui.Heading("Are the answers any good?", "errors"),
+        ui.on_page(ui.Paragraph(told)),
+        ui.Table(head, _list_errors(errors), "Errors of the answers", test="errors"),
     ]
 
 
-SECTION = Section("answers", lambda s: "The answers" if s["answers"] else "", blocks)
-ERRORS = Section("errors", lambda s: "Any good?" if s["errors"] else "", error_blocks)
+SECTION = ui.Section("answers", lambda s: "The answers" if s["answers"] else "", blocks)
+ERRORS = ui.Section("errors", lambda s: "Any good?" if s["errors"] else "", error_blocks)

@@ -10,7 +10,7 @@ from markupsafe import Markup
 from derand._core.text import format_count, format_short
 from derand.metrics import RadiusFigures
 from derand.metrics import summarize_radii as measure_radii
-from derand.report._blocks import Block, Raw, Section
+from derand.report import _blocks as ui
 from derand.report._charts import (
     HEIGHT,
     WIDTH,
@@ -127,13 +127,13 @@ def draw_histogram(summary: Parts) -> Markup | None:
     return wrap_svg(frame, "".join(body), "Histogram of radii", told, **slide_radius(frame))
 
 
-def blocks(summary: Parts) -> list[Block]:
+def blocks(summary: Parts) -> list[ui.Block]:
     """The histogram, and typical radii; of the page alone."""
-    return [Raw(render("radii", summary, chart=draw_histogram(summary)))]
+    return [ui.Raw(render("radii", summary, chart=draw_histogram(summary)))]
 
 
 def _link(summary: Parts) -> str:
     return "Radii" if summary["histogram"]["right"] or summary["histogram"]["wrong"] else ""
 
 
-SECTION = Section("radii", _link, blocks)
+SECTION = ui.Section("radii", _link, blocks)

@@ -18,7 +18,7 @@ from derand.certificates import Distribution, distribution
 from derand.explain import Contributions
 from derand.model import AdditiveEnsemble, coarsen, find_coarse_step
 from derand.noise import Noise
-from derand.report._blocks import Block, Raw, Section
+from derand.report import _blocks as ui
 from derand.report._charts import WIDTH, Frame, choose_ticks, wrap_svg
 from derand.report._facts import Facts, Scale, Size
 from derand.report._inputs import LabelInputs
@@ -517,9 +517,9 @@ def _name_points(axis: LawAxis) -> str:
     return "points" if axis["points"] == 1 else "log-odds"
 
 
-def blocks(summary: Parts) -> list[Block]:
+def blocks(summary: Parts) -> list[ui.Block]:
     """The table with its controls, and the details of the row that is picked; of the page alone."""
-    return [Raw(render("rows", summary, quoted_at=locate_quoted(summary), draw_law=draw_law))]
+    return [ui.Raw(render("rows", summary, quoted_at=locate_quoted(summary), draw_law=draw_law))]
 
 
 def locate_quoted(summary: Facts) -> int:
@@ -551,4 +551,4 @@ def list_data(summary: Parts) -> dict[str, object]:
     }
 
 
-SECTION = Section("rows", lambda s: "Rows" if s["rows"]["sampled"] else "All rows", blocks)
+SECTION = ui.Section("rows", lambda s: "Rows" if s["rows"]["sampled"] else "All rows", blocks)

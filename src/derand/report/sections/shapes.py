@@ -13,7 +13,7 @@ from derand._core.arrays import FloatArray
 from derand._core.text import format_count, format_short
 from derand.explain import Contributions
 from derand.model import AdditiveEnsemble, Term
-from derand.report._blocks import Block, Raw, Section
+from derand.report import _blocks as ui
 from derand.report._charts import Frame, choose_ticks, wrap_svg
 from derand.report._inputs import LabelInputs
 from derand.report._markup import render
@@ -303,9 +303,9 @@ def _choose_span(shapes: Sequence[Shape]) -> tuple[float, float]:
     return low - room, high + room
 
 
-def blocks(summary: Mapping[str, Any]) -> list[Block]:
+def blocks(summary: Mapping[str, Any]) -> list[ui.Block]:
     """A chart per column, all on one scale; of the page alone."""
-    return [Raw(render("shapes", summary, span=_choose_span(summary["shapes"]), draw_shape=draw_shape))]
+    return [ui.Raw(render("shapes", summary, span=_choose_span(summary["shapes"]), draw_shape=draw_shape))]
 
 
-SECTION = Section("shapes", lambda s: "Shapes" if s["shapes"] else "", blocks)
+SECTION = ui.Section("shapes", lambda s: "Shapes" if s["shapes"] else "", blocks)

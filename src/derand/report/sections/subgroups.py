@@ -33,7 +33,7 @@ from derand.metrics import (
     compute_wilson_interval,
     subtract_shares,
 )
-from derand.report._blocks import Block, Heading, Line, Paragraph, Raw, Section, Table, in_markdown
+from derand.report import _blocks as ui
 from derand.report._facts import Facts, Size
 from derand.report._inputs import MISSING, LabelArray, LabelInputs
 from derand.report._markup import NAME_LENGTH, percent, render
@@ -443,28 +443,30 @@ def _compare(n_comparisons: int, n_marked: int) -> GroupComparison:
     }
 
 
-def blocks(summary: Parts) -> list[Block]:
+def blocks(summary: Parts) -> list[ui.Block]:
     """Tables of each column: certified rows, mistakes, answers; Markdown has them in one."""
     comparison = summary["group_comparison"]
     assert comparison is not None  # there are groups
     return [
-        Raw(render("subgroups", summary)),
+        ui.Raw(render("subgroups", summary)),
         *(
-            in_markdown(Heading(f"Subgroups: {shorten(group['column'], NAME_LENGTH)}"), _join_tables(summary, group))
+            ui.in_markdown(
+                ui.Heading(f"Subgroups: {shorten(group['column'], NAME_LENGTH)}"), _join_tables(summary, group)
+            )
             for group in summary["subgroups"]
         ),
-        in_markdown(Paragraph(f"{comparison['sentence']} The mark is “(beyond chance)”.")),
+        ui.in_markdown(ui.Paragraph(f"{comparison['sentence']} The mark is “(beyond chance)”.")),
     ]
 
 
-def _join_tables(summary: Parts, group: Subgroups) -> Table:
+def _join_tables(summary: Parts, group: Subgroups) -> ui.Table:
     """Groups beside all other rows, differences in percentage points, marked where chance hardly explains them."""
     titles = [one["title"] for one in group["groups"][0]["contrasts"]]
     head = ["group", "rows", "median radius" if summary["threat"]["norm"] is not None else "can be flipped"]
     head += [text for title in titles for text in (title, "95 % interval", "difference")]
-    lines: list[Line] = []
+    lines: list[ui.Line] = []
     for one in group["groups"]:
-        cells: Line = [one["name"], format_count(one["n_rows"])]
+        cells: ui.Line = [one["name"], format_count(one["n_rows"])]
         cells.append(format_count(one["flips"]) if "flips" in one else one["median_radius_text"])
         for contrast in one["contrasts"]:
             interval = contrast["difference_interval_text"]
@@ -472,7 +474,7 @@ def _join_tables(summary: Parts, group: Subgroups) -> Table:
             difference = f"{contrast['difference_text']}{f' ({interval})' if interval else ''}{mark}"
             cells += [contrast["share_text"], contrast["interval_text"], difference]
         lines.append(cells)
-    return Table(head, lines)
+    return ui.Table(head, lines)
 
 
-SECTION = Section("subgroups", lambda s: "Subgroups" if s["subgroups"] else "", blocks)
+SECTION = ui.Section("subgroups", lambda s: "Subgroups" if s["subgroups"] else "", blocks)

@@ -13,7 +13,7 @@ from typing import Literal, TypedDict
 from derand._core.text import format_exactly, format_short_down, join_words, plural, shorten
 from derand.explain import SCALING_UNITS, describe_domain, describe_limit, multiply_down
 from derand.perturbation import Perturbation
-from derand.report._blocks import Block, Heading, Paragraph, Raw, Section, Table, in_markdown
+from derand.report import _blocks as ui
 from derand.report._facts import LimitFacts, ThreatFacts
 from derand.report._inputs import Inputs
 from derand.report._markup import render
@@ -450,7 +450,7 @@ def _name_some(told: list[str]) -> list[str]:
     return told if len(told) <= _NAMED else [*told[:_NAMED], f"{len(told) - _NAMED:,} more"]
 
 
-def blocks(summary: Parts) -> list[Block]:
+def blocks(summary: Parts) -> list[ui.Block]:
     """The words, and the table; the page folds most of many columns away."""
     table = summary["threat_table"]
     columns = table["columns"][:_LISTED_COLUMNS]
@@ -462,14 +462,14 @@ def blocks(summary: Parts) -> list[Block]:
     told = [[cell or "-" for cell in compress(line, kept)] for line in lines]
     n_columns = plural(len(table["columns"]), "column")
     return [
-        Raw(render("threat", summary)),
-        in_markdown(
-            Heading("What may change"),
-            Paragraph(" ".join([*table["words"], table["note"]])),
-            Table(list(compress(_HEAD, kept)), told),
-            Paragraph(f"{len(columns)} of {n_columns}." if len(columns) < len(table["columns"]) else ""),
+        ui.Raw(render("threat", summary)),
+        ui.in_markdown(
+            ui.Heading("What may change"),
+            ui.Paragraph(" ".join([*table["words"], table["note"]])),
+            ui.Table(list(compress(_HEAD, kept)), told),
+            ui.Paragraph(f"{len(columns)} of {n_columns}." if len(columns) < len(table["columns"]) else ""),
         ),
     ]
 
 
-SECTION = Section("threat", lambda s: "What may change", blocks)
+SECTION = ui.Section("threat", lambda s: "What may change", blocks)

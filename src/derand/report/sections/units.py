@@ -9,7 +9,7 @@ import numpy as np
 
 from derand._core.text import format_short_down, shorten
 from derand.explain import move_alone
-from derand.report._blocks import Block, Heading, Raw, Section, Table, in_markdown
+from derand.report import _blocks as ui
 from derand.report._facts import Facts, Size
 from derand.report._inputs import LabelInputs
 from derand.report._markup import render
@@ -109,7 +109,7 @@ def _describe_move(
     return f"“{name}” can move by up to ±{format_short_down(move)}{' days' if days else ''} {others}{within}"
 
 
-def blocks(summary: Parts) -> list[Block]:
+def blocks(summary: Parts) -> list[ui.Block]:
     """The table of moves; the page folds most of many columns away."""
     has_limit = any(move["limit"] for move in summary["moves"])
     head = ["feature", "half of the rows", "nine rows in ten", *(["limit"] if has_limit else [])]
@@ -121,7 +121,10 @@ def blocks(summary: Parts) -> list[Block]:
         ]
         for move in summary["moves"]
     ]
-    return [Raw(render("units", summary)), in_markdown(Heading("Radii in your own units"), Table(head, lines))]
+    return [
+        ui.Raw(render("units", summary)),
+        ui.in_markdown(ui.Heading("Radii in your own units"), ui.Table(head, lines)),
+    ]
 
 
 def _write_move(move: Size, *, days: bool) -> str:
@@ -130,4 +133,4 @@ def _write_move(move: Size, *, days: bool) -> str:
     return f"±{format_short_down(move)}{' days' if days else ''}" if move > 0 else "no move proven"
 
 
-SECTION = Section("units", lambda s: "Your units" if s["moves"] else "", blocks)
+SECTION = ui.Section("units", lambda s: "Your units" if s["moves"] else "", blocks)

@@ -11,7 +11,7 @@ import numpy as np
 from derand._core.arrays import FloatArray, IntArray
 from derand._core.text import format_count, format_distance, plural
 from derand.certificates import Attacks, attack
-from derand.report._blocks import Block, Heading, Raw, Section, Table, in_markdown
+from derand.report import _blocks as ui
 from derand.report._facts import Facts
 from derand.report._inputs import LabelInputs
 from derand.report._markup import name_row, name_score, render
@@ -139,7 +139,7 @@ def _choose_changes(inputs: LabelInputs, before: FloatArray, after: FloatArray, 
     return cast(list[Change], told)
 
 
-def blocks(summary: Parts) -> list[Block]:
+def blocks(summary: Parts) -> list[ui.Block]:
     """A card per row: its certificate, what contributes to it, its distribution, the change that flips it; a line in
     Markdown."""
     weakest = [summary["rows"]["table"][one["at"]] for one in summary["rows"]["explained"]]
@@ -160,9 +160,9 @@ def blocks(summary: Parts) -> list[Block]:
     head = ["row", "answer", "truth", "radius" if has_radius else "within the limits"]
     head += [name_score(summary), "margin"] if by_mean else ["failure mass"]
     return [
-        Raw(render("weakest", summary, quoted_at=locate_quoted(summary), draw_law=draw_law)),
-        in_markdown(Heading(title), Table(head, lines)),
+        ui.Raw(render("weakest", summary, quoted_at=locate_quoted(summary), draw_law=draw_law)),
+        ui.in_markdown(ui.Heading(title), ui.Table(head, lines)),
     ]
 
 
-SECTION = Section("weakest", lambda s: "Weakest rows" if s["rows"]["explained"] else "", blocks)
+SECTION = ui.Section("weakest", lambda s: "Weakest rows" if s["rows"]["explained"] else "", blocks)

@@ -16,7 +16,7 @@ import numpy as np
 from derand._core.arrays import FloatArray
 from derand._core.text import as_plain_json, format_count
 from derand.model import AdditiveEnsemble, Term
-from derand.report._blocks import Block, Raw, Section
+from derand.report import _blocks as ui
 from derand.report._facts import Facts, Size
 from derand.report._inputs import Inputs
 from derand.report._markup import render
@@ -426,9 +426,9 @@ def title_score(summary: Parts) -> str:
     return names.get(found["decides"], f"Score{unit}")
 
 
-def blocks(summary: Mapping[str, Any]) -> list[Block]:
+def blocks(summary: Mapping[str, Any]) -> list[ui.Block]:
     """The controls, which the page's script fills; of the page alone."""
-    return [Raw(render("whatif", summary))]
+    return [ui.Raw(render("whatif", summary))]
 
 
-SECTION = Section("whatif", lambda s: "What if" if s["what_if"] else "", blocks)
+SECTION = ui.Section("whatif", lambda s: "What if" if s["what_if"] else "", blocks)

@@ -23,14 +23,14 @@ from derand.certificates import Change, round_flip
 from derand.estimators import encode_rows
 from derand.explain import Names, move_alone
 from derand.explain._words import (
+    describe_column,
+    describe_flip,
+    describe_joint,
+    describe_move,
+    describe_radius,
+    describe_size,
     list_held,
     list_safe,
-    say_column,
-    say_flip,
-    say_joint,
-    say_move,
-    say_radius,
-    say_size,
 )
 from derand.tables import SECONDS
 
@@ -192,45 +192,45 @@ def test_steps_are_kept_by_rounded_values(clf: StumpClassifier) -> None:
 def test_sentences() -> None:
     """What is proven, what was found, and what neither is."""
     start = np.array([2400.0, 0.0])
-    assert say_flip(NAMES, 1, 0.0, 1.0) == "'job' were 'clerk' instead of 'cook'"
-    assert say_flip(NAMES, 1, 0.0, -1.0) == "'job' were a value that training did not see instead of 'cook'"
+    assert describe_flip(NAMES, 1, 0.0, 1.0) == "'job' were 'clerk' instead of 'cook'"
+    assert describe_flip(NAMES, 1, 0.0, -1.0) == "'job' were a value that training did not see instead of 'cook'"
     open_change = Change(0, 0.5, 1.0, np.array([1870.0, 0.0]))
     assert (
-        say_column(NAMES, start, open_change, 1870.0, 530.0, "1")
+        describe_column(NAMES, start, open_change, 1870.0, 530.0, "1")
         == "It would flip to 1 if 'income' fell from 2,400 to 1,870; a change by less than 264 is proven not to."
     )
     exact = Change(0, 1.0, 1.0, np.array([1870.0, 0.0]))
-    assert say_column(NAMES, start, exact, 1870.0, 530.0, "1").endswith("to 1,870.")
+    assert describe_column(NAMES, start, exact, 1870.0, 530.0, "1").endswith("to 1,870.")
     unknown = Change(0, 0.0, np.inf, None)
-    assert say_column(NAMES, start, unknown, np.nan, 1.0, "").endswith("nothing is proven of smaller changes.")
+    assert describe_column(NAMES, start, unknown, np.nan, 1.0, "").endswith("nothing is proven of smaller changes.")
     assert list_safe(NAMES, [unknown, Change(1, np.inf, np.inf, None)]) == [
         "No change of 'income' or 'job' alone flips it: this is proven."
     ]
-    joint = say_joint(NAMES, start, np.array([2600.25, 0.0]), np.ones(2), "1")
+    joint = describe_joint(NAMES, start, np.array([2600.25, 0.0]), np.ones(2), "1")
     assert joint == "It would flip to 1 if 'income' rose from 2,400 to about 2,600."
-    near = say_joint(NAMES, np.array([1258.12, 0.0]), np.array([1258.41, 0.0]), np.ones(2), "1")
+    near = describe_joint(NAMES, np.array([1258.12, 0.0]), np.array([1258.41, 0.0]), np.ones(2), "1")
     assert near == "It would flip to 1 if 'income' rose from 1,258.1 to about 1,258.4."
     held = list_held(NAMES, np.array([np.nan, 0.0]), [0, 1], [], [1])
     assert held == [
         "'job' is frozen: no change was looked for.",
         "'income' is missing: no change of a number was looked for.",
     ]
-    assert say_move(100000.5, 100000.5001) == "rose from 100,000.5 to 100,000.5001"
+    assert describe_move(100000.5, 100000.5001) == "rose from 100,000.5 to 100,000.5001"
     assert move_alone(0.5, 2.0) < 1.0
 
 
 def test_radii_in_words() -> None:
     """Never above what is proven, never below what was found."""
-    assert say_radius(0.6999, 2, 0.7011, "l2") == (
+    assert describe_radius(0.6999, 2, 0.7011, "l2") == (
         "Its radius is 0.699: no smaller change of its numbers flips it, and one of size 0.702 does (l2)."
     )
-    assert say_radius(0.0, 2, np.inf, "l2") == "Its radius is 0: nothing is proven for it (l2)."
-    assert say_radius(np.inf, 2, np.inf, "").startswith("No change of numbers flips it")
-    assert "within the limits" in say_radius(np.inf, None, np.inf, "")
-    assert say_radius(2.0, 0, 3.0, "") == (
+    assert describe_radius(0.0, 2, np.inf, "l2") == "Its radius is 0: nothing is proven for it (l2)."
+    assert describe_radius(np.inf, 2, np.inf, "").startswith("No change of numbers flips it")
+    assert "within the limits" in describe_radius(np.inf, None, np.inf, "")
+    assert describe_radius(2.0, 0, 3.0, "") == (
         "Its radius is 2: any 2 numerical columns may become anything without flipping it."
     )
-    assert say_size(np.inf, "") == "linf norm, columns in their own units"
+    assert describe_size(np.inf, "") == "linf norm, columns in their own units"
 
 
 def make_dated() -> tuple[StumpClassifier, pd.DataFrame]:
@@ -272,12 +272,12 @@ def test_times_are_told_to_the_second() -> None:
     start = np.array([19723.0])
     assert round_flip(start, 0, 19722.3, lambda rows: rows[:, 0] < 19722.4, fractions=(1, SECONDS)) == 19722.0
     by_time = round_flip(start, 0, 19722.3, lambda rows: rows[:, 0] > 19722.1, fractions=(1, SECONDS))
-    assert say_flip(dates, 0, 19723.0, by_time) == "'opened' fell from 2024-01-01 to 2023-12-31 07:12:00"
+    assert describe_flip(dates, 0, 19723.0, by_time) == "'opened' fell from 2024-01-01 to 2023-12-31 07:12:00"
     change = Change(0, 2.5, 40.0, np.array([19763.0]))
-    assert say_column(dates, start, change, 19763.0, 1.0, "1").endswith(
+    assert describe_column(dates, start, change, 19763.0, 1.0, "1").endswith(
         "a change by less than 2.49 days is proven not to."
     )
-    joint = say_joint(dates, start, np.array([19724.0]), np.ones(1), "1")
+    joint = describe_joint(dates, start, np.array([19724.0]), np.ones(1), "1")
     assert joint == "It would flip to 1 if 'opened' rose from 2024-01-01 to 2024-01-02."
 
 
@@ -307,7 +307,7 @@ def test_radii_in_whole_steps_are_told_where_they_are_larger() -> None:
 
 def test_whole_numbers_are_told_exactly() -> None:
     """Nothing is "about" a number that is shown as it is."""
-    told = say_joint(NAMES, np.array([0.0, 0.0]), np.array([1.0, 0.0]), np.ones(2), "1")
+    told = describe_joint(NAMES, np.array([0.0, 0.0]), np.array([1.0, 0.0]), np.ones(2), "1")
     assert told == "It would flip to 1 if 'income' rose from 0 to 1."
-    told = say_joint(NAMES, np.array([0.0, 0.0]), np.array([1.5, 0.0]), np.ones(2), "1")
+    told = describe_joint(NAMES, np.array([0.0, 0.0]), np.array([1.5, 0.0]), np.ones(2), "1")
     assert "from 0 to about 1.5" in told

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from derand.metrics import AnswerTally, RowGrades, find_wilson_interval, measure_answers
+from derand.metrics import AnswerTally, RowGrades, compute_wilson_interval, measure_answers
 from derand.metrics._ranking import _BINS, rank_classes
 from derand.metrics._shares import weigh_shares
 
@@ -26,17 +26,17 @@ from derand.metrics._shares import weigh_shares
 )
 def test_wilson_intervals_are_the_published_ones(count: int, total: int, low: float, high: float) -> None:
     """To the four digits that are printed; none is empty, and mirrored counts have mirrored intervals."""
-    found = find_wilson_interval(count, total)
+    found = compute_wilson_interval(count, total)
     assert (round(found.low, 4), round(found.high, 4), found.value) == (low, high, count / total)
-    mirrored = find_wilson_interval(total - count, total)
+    mirrored = compute_wilson_interval(total - count, total)
     assert (mirrored.low, mirrored.high) == pytest.approx((1 - found.high, 1 - found.low))
     with pytest.raises(ValueError, match="between 0 and `total`"):
-        find_wilson_interval(total + 1, total)
+        compute_wilson_interval(total + 1, total)
 
 
 def test_joined_intervals_shrink_as_independent_ones_do() -> None:
     """Two classes of the same share: the interval of the mean is narrower by the root of two."""
-    one = find_wilson_interval(70, 100)
+    one = compute_wilson_interval(70, 100)
     both = weigh_shares([one, one], [0.5, 0.5])
     assert both.value == pytest.approx(0.7)
     assert (both.value - both.low) * math.sqrt(2) == pytest.approx(one.value - one.low)
@@ -81,7 +81,7 @@ def test_classes_that_do_not_overlap_are_not_certain() -> None:
     """Every replicate has AUC 1: the interval is Wilson's for the smaller class."""
     found = rank_classes(np.arange(30.0), np.arange(30) >= 20)
     assert (found.value, found.high) == (1.0, 1.0)
-    assert found.low == find_wilson_interval(10, 10).low < 0.73
+    assert found.low == compute_wilson_interval(10, 10).low < 0.73
 
 
 def test_log_loss_and_calibration_by_hand() -> None:

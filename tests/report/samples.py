@@ -93,6 +93,12 @@ def report_on_additive(subgroups: str | None = "job", **parameters: Any) -> Repo
     return Report(clf, frame, target, X_train=frame, y_train=target, subgroups=subgroups, n_explained=2)
 
 
+def report_on_nothing() -> Report:
+    """A model that was trained for a radius and reads no column, as the penalty is too large."""
+    X, y = make_rows()
+    return Report(AdditiveClassifier(regularization=1000.0, radius=0.5).fit(X, y), X, y)
+
+
 LIMITS = Threat(norm=None, limits={"age": "20%"}, frozen=["town"], l0=1)
 
 CASES: dict[str, tuple[Callable[[], Report], str]] = {
@@ -105,6 +111,7 @@ CASES: dict[str, tuple[Callable[[], Report], str]] = {
     "codes": (report_on_codes, "No column was chosen"),
     "a vote": (lambda: report_on_bare(make_vote()), "weighted vote"),
     "a constant model": (lambda: report_on_bare(AdditiveEnsemble((), 0, 3)), "The model reads no numbers"),
+    "a model that learnt nothing": (report_on_nothing, "The model reads no numbers"),
     "the expected score": (lambda: report_under(rule="mean"), "there are no failure masses"),
     "the largest change": (
         lambda: report_under(rule="mean", threat=Threat(norm=np.inf, units=(5.0, 1.0, 1.0))),

@@ -15,7 +15,7 @@ from derand.report import Report
 from derand.report._inputs import read_inputs, read_subject
 from derand.report._settings import ReportSettings
 from derand.report.sections.limits import describe_witness
-from derand.report.sections.units import _say_move
+from derand.report.sections.units import _describe_move
 from derand.report.sections.weakest import search_flips
 
 
@@ -81,7 +81,7 @@ def test_a_page_says_what_stays_whole(loans: Any) -> None:
 
 def test_a_move_below_one_step_is_told() -> None:
     """A count does not move by 0.4."""
-    assert _say_move("months", 0.0, 2, "", (0, 9)) == "“months”: no move by 1 is certified for half of the rows"
+    assert _describe_move("months", 0.0, 2, "", (0, 9)) == "“months”: no move by 1 is certified for half of the rows"
 
 
 def test_intervals_tell_whole_numbers() -> None:

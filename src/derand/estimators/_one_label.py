@@ -14,7 +14,7 @@ from derand._core.arrays import FloatArray, IntArray
 from derand._core.text import format_percent, quote_short
 from derand.certificates import find_labels
 from derand.estimators._base import CertifiedEstimator
-from derand.metrics import FEW_ROWS, Estimate, find_wilson_interval, weigh_shares
+from derand.metrics import FEW_ROWS, Estimate, compute_wilson_interval, weigh_shares
 from derand.train import TrainingTable
 
 _ROUNDS = (64, 2000)
@@ -115,7 +115,7 @@ def _rate_labels(classifier: CertifiedEstimator, table: TrainingTable, shares: F
         target = table.target[chosen]
         right = _find_labels(classifier, table.X[chosen]) == target
         counts, hits = (np.bincount(some, minlength=n_classes).tolist() for some in (target, target[right]))
-        recalls = [find_wilson_interval(hit, count) for hit, count in zip(hits, counts, strict=True)]
+        recalls = [compute_wilson_interval(hit, count) for hit, count in zip(hits, counts, strict=True)]
         found = weigh_shares(recalls, shares.tolist())
         if found.low > shares.max() or chosen.size == table.target.size:
             break

@@ -10,7 +10,14 @@ from derand.explain._contributions import Contributions
 from derand.explain._names import Names, name_category
 from derand.explain._regression import Extreme, NumberExplanation, Reach, explain_regression
 from derand.explain._row import Explanations, RowExplanation, explain_label
-from derand.explain._words import SCALING_UNITS, move_alone, multiply_down, say_change
+from derand.explain._words import (
+    SCALING_UNITS,
+    describe_change,
+    describe_domain,
+    describe_limit,
+    move_alone,
+    multiply_down,
+)
 
 __all__ = [
     "SCALING_UNITS",
@@ -21,10 +28,12 @@ __all__ = [
     "NumberExplanation",
     "Reach",
     "RowExplanation",
+    "describe_change",
+    "describe_domain",
+    "describe_limit",
     "explain_label",
     "explain_regression",
     "move_alone",
     "multiply_down",
     "name_category",
-    "say_change",
 ]

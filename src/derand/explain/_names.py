@@ -70,7 +70,7 @@ class Names:
         text = format_readable(value, _DIGITS)
         return text if float(text.replace(",", "")) != 0 or value == 0 else format_exactly(value)
 
-    def say(self, feature: int, value: float) -> str:
+    def quote_value(self, feature: int, value: float) -> str:
         """The same in a sentence: text of the user's is quoted."""
         text = self.write(feature, value)
         return quote_short(text) if feature in self.categories and not text.startswith("(") else text

@@ -31,7 +31,7 @@ from derand.explain._contributions import (
     write_signed,
 )
 from derand.explain._names import Names
-from derand.explain._words import list_held, move_alone, say_change, say_size
+from derand.explain._words import describe_change, describe_size, list_held, move_alone
 from derand.explain.bars import Span
 from derand.explain.heights import measure_heights
 from derand.model import Model, Term
@@ -193,7 +193,7 @@ def explain_regression(
     units = Perturbation.of(threat, row.size, ()).units
     contributions, base = _add_up(model, row, noise, names, points)
     ordered = tuple(sorted(columns, key=lambda one: one.low - one.high))
-    where = say_size(threat.ball_norm if threat.norm is not None else math.inf, unit)
+    where = describe_size(threat.ball_norm if threat.norm is not None else math.inf, unit)
     change = "within the limits" if radius is None else f"smaller than {format_exactly(radius)} ({where})"
     if threat.norm == 0 and radius is not None:
         change = f"of {plural(int(radius), 'numerical column')}, to anything,"
@@ -210,8 +210,8 @@ def explain_regression(
         lowest=extremes[0],
         highest=extremes[1],
         joint_text=f"No change {change} takes it out of {_write_ends(joint).replace(' and ', ' to ')}: this is proven.",
-        found_texts=_tell_extremes(names, row, value, extremes, units),
-        sentences=(*(_say_reach(names, one, value, threat.norm, radius, units) for one in ordered), *held),
+        found_texts=_describe_extremes(names, row, value, extremes, units),
+        sentences=(*(_describe_reach(names, one, value, threat.norm, radius, units) for one in ordered), *held),
         names=names,
     )
 
@@ -237,7 +237,7 @@ def _average_score(term: Term) -> float:
     return 0.0 if term.slope is not None or not term.scores.size else float(term.scores.mean())
 
 
-def _say_reach(
+def _describe_reach(
     names: Names, reach: Reach, value: float, norm: float | str | None, radius: float | None, units: FloatArray
 ) -> str:
     """What one column alone can do, as a sentence."""
@@ -254,7 +254,7 @@ def _say_reach(
     return f"While {name} moves by {format_short_down(move)}{days} at most, it stays between {ends}."
 
 
-def _tell_extremes(
+def _describe_extremes(
     names: Names, row: FloatArray, value: float, extremes: tuple[Extreme, Extreme], units: FloatArray
 ) -> tuple[str, ...]:
     """The changes with the lowest and the highest answer that were found, as sentences."""
@@ -265,7 +265,7 @@ def _tell_extremes(
         moves = np.where(np.isnan(extreme.row) | np.isnan(row), np.inf, np.abs(extreme.row - row) / units)
         moves[np.isnan(extreme.row) & np.isnan(row)] = 0.0
         order = [int(at) for at in np.argsort(-moves, kind="stable") if moves[at] > 1e-3 * np.min([moves.max(), 1e300])]
-        parts = [say_change(names, at, float(row[at]), float(extreme.row[at])) for at in order[:_SAID]]
+        parts = [describe_change(names, at, float(row[at]), float(extreme.row[at])) for at in order[:_SAID]]
         if len(order) > _SAID:
             parts.append(f"{plural(len(order) - _SAID, 'more column')} moved")
         told.append(f"It would {verb} to about {_write(extreme.value)} if {join_words(parts)}.")

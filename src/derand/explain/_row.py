@@ -28,12 +28,12 @@ from derand.explain._contributions import (
 from derand.explain._names import Names
 from derand.explain._words import (
     Flips,
+    describe_column,
+    describe_joint,
+    describe_radius,
+    describe_size,
     list_held,
     list_safe,
-    say_column,
-    say_joint,
-    say_radius,
-    say_size,
     write_move,
 )
 from derand.explain.bars import Bar, Step
@@ -217,8 +217,8 @@ def explain_label(
 
     `found`: its label by number; `threat`: what was asked, by numbers of columns, with its norm and units; `rival`: the
     class that is nearest to the answer; `points`: how many whole scores are one unit of a contribution; `unit`: by what
-    changes of a column are divided; empty where by nothing; `in_steps`: whether the radius is larger than that of any change,
-    because whole numbers stay whole; `row` has shape (n_features,), `classes` (n_classes,).
+    changes of a column are divided; empty where by nothing; `in_steps`: whether the radius is larger than that of any
+    change, because whole numbers stay whole; `row` has shape (n_features,), `classes` (n_classes,).
     """
     perturbation = Perturbation.of(threat, row.size, model.numerical_features)
     home, units = int(found.label), perturbation.units
@@ -240,8 +240,10 @@ def explain_label(
     if strong:
         safe.sort(key=lambda one: strong.index(one.feature or 0))
     near = [(one, _choose_value(names, row, one, flips)) for one in found.columns if one not in safe]
-    told = [say_column(names, row, one, after, float(units[one.feature or 0]), name_new(one)) for one, after in near]
-    where = say_size(threat.ball_norm if threat.norm is not None else math.inf, unit)
+    told = [
+        describe_column(names, row, one, after, float(units[one.feature or 0]), name_new(one)) for one, after in near
+    ]
+    where = describe_size(threat.ball_norm if threat.norm is not None else math.inf, unit)
     read = sorted({*model.numerical_features, *model.categorical_features})
     held = list_held(names, row, read, [one.feature for one in found.columns], threat.frozen)
     return RowExplanation(
@@ -250,9 +252,11 @@ def explain_label(
         pushes=contributions,
         sides=(classes[sides[0]], classes[sides[1]]),
         unit=_name_unit(model, points),
-        radius_text=say_radius(found.joint.certified, threat.ball_norm, found.joint.attacked, where, in_steps=in_steps),
+        radius_text=describe_radius(
+            found.joint.certified, threat.ball_norm, found.joint.attacked, where, in_steps=in_steps
+        ),
         sentences=(*told, *list_safe(names, safe), *held),
-        joint_text=_tell_joint(found.joint, names, row, units, name_new(found.joint)),
+        joint_text=_describe_joint(found.joint, names, row, units, name_new(found.joint)),
         size_text=where,
         steps=tuple(_list_steps(names, found.joint, near, safe, row)),
     )
@@ -264,11 +268,11 @@ def _name_unit(model: Model, points: float) -> str:
     return f"{unit}, measured from 0 of every column" if model.is_linear else unit
 
 
-def _tell_joint(joint: Change, names: Names, row: FloatArray, units: FloatArray, label: str) -> str:
+def _describe_joint(joint: Change, names: Names, row: FloatArray, units: FloatArray, label: str) -> str:
     """The change of all numbers together; nothing where there is none, or it is that of one column."""
     if joint.row is None or np.sum(joint.row != row, where=~np.isnan(row)) < 2:
         return ""
-    return say_joint(names, row, joint.row, units, label)
+    return describe_joint(names, row, joint.row, units, label)
 
 
 def _choose_value(names: Names, row: FloatArray, change: Change, flips: Flips) -> float:

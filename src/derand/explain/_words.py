@@ -1,4 +1,4 @@
-"""Changes and radii as sentences, in the user's values.
+"""Changes, limits and radii in words, in the user's values.
 
 Owns how far a value is rounded so that the sentence stays true: a value that is said to flip is tried before it is
 said. Must not know models: labels of changed rows come from a function.
@@ -18,6 +18,7 @@ from derand._core.text import format_distance, format_exactly, format_readable, 
 from derand.certificates import Change
 from derand.explain._names import NEW, Names
 from derand.tables import format_moment
+from derand.threat import Limit
 
 Flips = Callable[[FloatArray], BoolArray]
 """Which of some changed rows, (n, n_features), get another answer and may be asked for."""
@@ -35,6 +36,47 @@ _LISTED = 6
 _WORTH_TELLING = 1e-3
 
 
+def describe_limit(limit: Limit, unit: str = "") -> str:
+    """A limit in words.
+
+    Examples
+    --------
+    >>> describe_limit("5%"), describe_limit(500), describe_limit((0, 30))
+    ('by at most 5% of its value', 'by at most 500', 'up by at most 30, not down')
+    """
+    if isinstance(limit, str):
+        return f"by at most {limit} of its value"
+    if not isinstance(limit, tuple):
+        return "without limit" if math.isinf(limit) else f"by at most {format_exactly(limit)}{unit}"
+    ways = [(name, size) for name, size in zip(("down", "up"), limit, strict=True) if size > 0]
+    if not ways:
+        return "not at all"
+    told = [
+        f"{name} without limit" if math.isinf(size) else f"{name} by at most {format_exactly(size)}{unit}"
+        for name, size in ways
+    ]
+    if len(ways) == 2:
+        return " and ".join(told)
+    return f"{told[0]}, not {'up' if ways[0][0] == 'down' else 'down'}"
+
+
+def describe_domain(low: float, high: float, write: Callable[[float], str] = format_exactly) -> str:
+    """Ends in words.
+
+    Examples
+    --------
+    >>> describe_domain(0, 120), describe_domain(0, float("inf")), describe_domain(float("-inf"), 0)
+    ('between 0 and 120', 'at or above 0', 'at or below 0')
+    """
+    if math.isinf(low) and math.isinf(high):
+        return "anywhere"
+    if math.isinf(high):
+        return f"at or above {write(low)}"
+    if math.isinf(low):
+        return f"at or below {write(high)}"
+    return f"between {write(low)} and {write(high)}"
+
+
 def multiply_down(radius: float, unit: float) -> float:
     """The product, never above the true one."""
     product = radius * unit
@@ -48,30 +90,34 @@ def move_alone(radius: float, unit: float) -> float:
     return math.nextafter(multiply_down(radius, unit), 0.0) if math.isfinite(radius) else radius
 
 
-def say_flip(names: Names, feature: int, before: float, after: float) -> str:
+def describe_flip(names: Names, feature: int, before: float, after: float) -> str:
     """A change of one column, after "if", such as "'income' fell from 2,400 to 1,870"."""
     name = names.quote(feature)
     if names.is_category(feature):
-        new = "a value that training did not see" if names.write(feature, after) == NEW else names.say(feature, after)
-        return f"{name} were {new} instead of {names.say(feature, before)}"
-    return f"{name} {say_move(before, after, is_date=feature in names.dates)}"
+        new = (
+            "a value that training did not see"
+            if names.write(feature, after) == NEW
+            else names.quote_value(feature, after)
+        )
+        return f"{name} were {new} instead of {names.quote_value(feature, before)}"
+    return f"{name} {describe_move(before, after, is_date=feature in names.dates)}"
 
 
-def say_change(names: Names, feature: int, before: float, after: float) -> str:
+def describe_change(names: Names, feature: int, before: float, after: float) -> str:
     """The same, also where a number goes missing or appears."""
     if names.is_category(feature) or not (math.isnan(before) or math.isnan(after)):
-        return say_flip(names, feature, before, after)
+        return describe_flip(names, feature, before, after)
     return f"{names.quote(feature)} were {names.write(feature, after)} instead of {names.write(feature, before)}"
 
 
-def say_move(before: float, after: float, *, is_date: bool = False) -> str:
+def describe_move(before: float, after: float, *, is_date: bool = False) -> str:
     """A number that changes, or a date, in days.
 
     Examples
     --------
-    >>> say_move(2400.0, 1870.0), say_move(0.5, 0.75)
+    >>> describe_move(2400.0, 1870.0), describe_move(0.5, 0.75)
     ('fell from 2,400 to 1,870', 'rose from 0.5 to 0.75')
-    >>> say_move(19878.0, 19844.0, is_date=True)
+    >>> describe_move(19878.0, 19844.0, is_date=True)
     'fell from 2024-06-04 to 2024-05-01'
     """
     old, new = write_move(before, after, is_date=is_date)
@@ -94,13 +140,15 @@ def _write_exactly(value: float, move: float) -> str:
     return exact if "e" in exact or "n" in exact else f"{Decimal(exact):,f}"
 
 
-def say_column(names: Names, start: FloatArray, change: Change, after: float, unit: float, label: str) -> str:
+def describe_column(names: Names, start: FloatArray, change: Change, after: float, unit: float, label: str) -> str:
     """What is known of one column alone, as a sentence; `after` is its value that flips, as it is told."""
     assert change.feature is not None  # one column
     proven = move_alone(change.certified, unit) if change.certified >= 0 else 0.0
-    smaller = _say_proven(proven, " days" if change.feature in names.dates else "")
+    smaller = _describe_proven(proven, " days" if change.feature in names.dates else "")
     if change.row is not None:
-        sentence = f"It would flip to {label} if {say_flip(names, change.feature, float(start[change.feature]), after)}"
+        sentence = (
+            f"It would flip to {label} if {describe_flip(names, change.feature, float(start[change.feature]), after)}"
+        )
         is_close = names.is_category(change.feature) or change.certified >= _NEARLY * change.attacked
         return f"{sentence}." if is_close else f"{sentence}; {smaller}."
     name = names.quote(change.feature)
@@ -109,18 +157,18 @@ def say_column(names: Names, start: FloatArray, change: Change, after: float, un
     return f"No change of {name} alone was found to flip it; {smaller}."
 
 
-def _say_proven(move: float, unit: str) -> str:
+def _describe_proven(move: float, unit: str) -> str:
     if move <= 0:
         return "nothing is proven of smaller changes"
     return f"a change by less than {format_short_down(move)}{unit} is proven not to"
 
 
-def say_joint(names: Names, start: FloatArray, after: FloatArray, units: FloatArray, label: str) -> str:
+def describe_joint(names: Names, start: FloatArray, after: FloatArray, units: FloatArray, label: str) -> str:
     """The change of all numbers together that was found: its largest moves, in about the values that it takes."""
     moves = np.abs(np.nan_to_num(after - start)) / units
     order = [int(at) for at in np.argsort(-moves, kind="stable") if moves[at] > _WORTH_TELLING * moves.max(initial=0.0)]
     told = [
-        f"{names.quote(at)} {_say_about(float(start[at]), float(after[at]), at in names.dates)}"
+        f"{names.quote(at)} {_describe_about(float(start[at]), float(after[at]), at in names.dates)}"
         for at in order[:_LISTED]
     ]
     if len(order) > _LISTED:
@@ -128,7 +176,7 @@ def say_joint(names: Names, start: FloatArray, after: FloatArray, units: FloatAr
     return f"It would flip to {label} if {join_words(told)}."
 
 
-def _say_about(before: float, after: float, is_date: bool) -> str:
+def _describe_about(before: float, after: float, is_date: bool) -> str:
     """A number that changes, with few digits, or a date; "about" where a change is told less than exactly."""
     old, new = write_move(before, after, is_date=is_date) if is_date else _write_near(before, after)
     about = "" if after.is_integer() else "about "
@@ -145,7 +193,7 @@ def _write_near(before: float, after: float) -> tuple[str, str]:
     return write_move(before, after)
 
 
-def say_radius(radius: float, norm: float | None, found: float, where: str, *, in_steps: bool = False) -> str:
+def describe_radius(radius: float, norm: float | None, found: float, where: str, *, in_steps: bool = False) -> str:
     """What is proven of the whole row, and how near the nearest flip is that was found.
 
     `in_steps` is whether it is larger than that of any change, because whole numbers stay whole.
@@ -166,12 +214,12 @@ def say_radius(radius: float, norm: float | None, found: float, where: str, *, i
     return f"{proven}{nearest} ({where})."
 
 
-def say_size(norm: float | None, unit: str) -> str:
+def describe_size(norm: float | None, unit: str) -> str:
     """How changes are measured, in few words.
 
     Examples
     --------
-    >>> say_size(2, "its interquartile range in the training data")
+    >>> describe_size(2, "its interquartile range in the training data")
     'l2 norm, each column divided by its interquartile range in the training data'
     """
     named = "l2 norm" if norm is None else f"l{norm:g} norm"

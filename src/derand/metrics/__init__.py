@@ -2,8 +2,8 @@
 
 `_certified`: shares of rows that are right and certified. `_radii`: how large radii are, those without a limit apart.
 `_answers`: whether the answers are any good, whatever is certified (`_shares`: intervals of shares, `_ranking`: AUC,
-`_calibration`: probabilities beside what happened, `_chance`: whether shares differ by more than chance). `_worth`:
-what to say of a model that is worth no more than a constant answer.
+`_calibration`: probabilities beside what happened, `_chance`: whether shares differ by more than chance). `_baseline`:
+the comparison with a constant answer, and what to say of a model that does not beat it.
 """
 
 from derand.metrics._answers import (
@@ -15,12 +15,7 @@ from derand.metrics._answers import (
     RowGrades,
     measure_answers,
 )
-from derand.metrics._calibration import CalibrationBin
-from derand.metrics._certified import ShareAtRadius, average_certified_radius, certified_accuracy, certified_share
-from derand.metrics._chance import find_chance, find_paired_chance, raise_chances
-from derand.metrics._radii import RadiusFigures, RadiusSummary, summarize_finite_radii, summarize_radii
-from derand.metrics._shares import Estimate, EstimateSummary, find_wilson_interval, subtract_shares, weigh_shares
-from derand.metrics._worth import (
+from derand.metrics._baseline import (
     FEW_ROWS,
     FEW_UNLABELLED,
     Remark,
@@ -29,6 +24,11 @@ from derand.metrics._worth import (
     judge_labels,
     remark_one_answer,
 )
+from derand.metrics._calibration import CalibrationBin
+from derand.metrics._certified import ShareAtRadius, average_certified_radius, certified_accuracy, certified_share
+from derand.metrics._chance import adjust_chances, compare_paired, compare_shares
+from derand.metrics._radii import RadiusFigures, RadiusSummary, summarize_finite_radii, summarize_radii
+from derand.metrics._shares import Estimate, EstimateSummary, compute_wilson_interval, subtract_shares, weigh_shares
 
 __all__ = [
     "FEW_ROWS",
@@ -46,17 +46,17 @@ __all__ = [
     "Remark",
     "RowGrades",
     "ShareAtRadius",
+    "adjust_chances",
     "average_certified_radius",
     "certified_accuracy",
     "certified_share",
+    "compare_paired",
+    "compare_shares",
+    "compute_wilson_interval",
     "describe_costs",
-    "find_chance",
-    "find_paired_chance",
-    "find_wilson_interval",
     "judge_answers",
     "judge_labels",
     "measure_answers",
-    "raise_chances",
     "remark_one_answer",
     "subtract_shares",
     "summarize_finite_radii",

@@ -22,7 +22,7 @@ from derand.metrics._calibration import (
     measure_entropy,
 )
 from derand.metrics._ranking import rank_classes
-from derand.metrics._shares import Estimate, EstimateSummary, find_wilson_interval, weigh_shares
+from derand.metrics._shares import Estimate, EstimateSummary, compute_wilson_interval, weigh_shares
 
 _NO_SCORE = "AUC needs scores, and there are none."
 _NO_PROBABILITY = "Log-loss and calibration need probabilities, and there are none."
@@ -124,7 +124,7 @@ class AnswerMetrics(Frozen):
     @property
     def accuracy(self) -> Estimate:
         """Share of right answers; the interval is Wilson's."""
-        return find_wilson_interval(int(self.confusion.trace()), self.n_rows)
+        return compute_wilson_interval(int(self.confusion.trace()), self.n_rows)
 
     @property
     def balanced_accuracy(self) -> Estimate:
@@ -134,7 +134,7 @@ class AnswerMetrics(Frozen):
         """
         totals = self.confusion.sum(axis=1)
         present = np.flatnonzero(totals).tolist()
-        shares = [find_wilson_interval(int(self.confusion[at, at]), int(totals[at])) for at in present]
+        shares = [compute_wilson_interval(int(self.confusion[at, at]), int(totals[at])) for at in present]
         return weigh_shares(shares, [1 / len(present)] * len(present))
 
     @property
@@ -240,7 +240,7 @@ class AnswerTally:
 
     def add(self, y: NDArray[Any], label: NDArray[Any], grades: RowGrades) -> None:
         """Count rows by their true labels and answers, all among the classes."""
-        truth, answer = _find_codes(self._classes, y), _find_codes(self._classes, label)
+        truth, answer = _encode_labels(self._classes, y), _encode_labels(self._classes, label)
         np.add.at(self._confusion, (truth, answer), 1)
         self._grades = grades
         if grades.probability is not None:
@@ -345,7 +345,7 @@ def measure_answers(
     return tally.measure()
 
 
-def _find_codes(classes: NDArray[Any], labels: NDArray[Any]) -> IntArray:
+def _encode_labels(classes: NDArray[Any], labels: NDArray[Any]) -> IntArray:
     """The number of each label's class."""
     order = np.argsort(classes, kind="stable")
     return order[np.searchsorted(classes, labels, sorter=order)]

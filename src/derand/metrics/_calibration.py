@@ -8,7 +8,7 @@ from typing import NamedTuple, TypedDict
 import numpy as np
 
 from derand._core.arrays import EPSILON, BoolArray, FloatArray
-from derand.metrics._shares import Estimate, EstimateSummary, Z, find_wilson_interval
+from derand.metrics._shares import Estimate, EstimateSummary, Z, compute_wilson_interval
 
 _BINS = 10
 _ROWS_PER_BIN = 20
@@ -80,7 +80,7 @@ def draw_calibration(probability: FloatArray, is_one: BoolArray) -> tuple[Calibr
         chosen = np.flatnonzero(at == place)
         if chosen.size:
             inside = probability[chosen]
-            observed = find_wilson_interval(int(is_one[chosen].sum()), chosen.size)
+            observed = compute_wilson_interval(int(is_one[chosen].sum()), chosen.size)
             mean = min(max(float(inside.mean()), float(inside.min())), float(inside.max()))
             found.append(CalibrationBin(float(inside.min()), float(inside.max()), int(chosen.size), mean, observed))
     return tuple(found)

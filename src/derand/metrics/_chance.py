@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def find_chance(count: int, total: int, other_count: int, other_total: int) -> float:
+def compare_shares(count: int, total: int, other_count: int, other_total: int) -> float:
     """The probability that two groups of rows with one and the same true share differ as much as these, or more.
 
     Fisher's exact test, two-sided: it holds for groups of any size.
@@ -18,7 +18,7 @@ def find_chance(count: int, total: int, other_count: int, other_total: int) -> f
 
     Examples
     --------
-    >>> round(find_chance(8, 10, 1, 10), 4)
+    >>> round(compare_shares(8, 10, 1, 10), 4)
     0.0055
     """
     from scipy.stats import fisher_exact  # slow to import, and few need it
@@ -27,7 +27,7 @@ def find_chance(count: int, total: int, other_count: int, other_total: int) -> f
     return min(1.0, float(fisher_exact(table).pvalue))
 
 
-def find_paired_chance(first: int, second: int) -> float:
+def compare_paired(first: int, second: int) -> float:
     """The probability that two answers to the same rows, of equal worth, differ as unevenly as these, or more so.
 
     McNemar's test in its exact form: of the rows on which they differ, each is as likely to speak for one as for the
@@ -37,7 +37,7 @@ def find_paired_chance(first: int, second: int) -> float:
 
     Examples
     --------
-    >>> find_paired_chance(0, 5), find_paired_chance(0, 0)
+    >>> compare_paired(0, 5), compare_paired(0, 0)
     (0.0625, 1.0)
     """
     from scipy.stats import binomtest
@@ -45,7 +45,7 @@ def find_paired_chance(first: int, second: int) -> float:
     return float(binomtest(first, first + second).pvalue) if first + second else 1.0
 
 
-def raise_chances(chances: Sequence[float]) -> list[float]:
+def adjust_chances(chances: Sequence[float]) -> list[float]:
     """The same probabilities raised by Holm's method, so that each may be compared with 5 % by itself.
 
     However many there are, and however they depend on each other: where nothing differs, the probability that any of
@@ -53,7 +53,7 @@ def raise_chances(chances: Sequence[float]) -> list[float]:
 
     Examples
     --------
-    >>> raise_chances([0.01, 0.04, 0.03])
+    >>> adjust_chances([0.01, 0.04, 0.03])
     [0.03, 0.06, 0.06]
     """
     raised = [1.0] * len(chances)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
-from derand.metrics._shares import LEVEL, Estimate, find_wilson_interval
+from derand.metrics._shares import LEVEL, Estimate, compute_wilson_interval
 
 _REPLICATES = 1000
 _BINS = 200
@@ -41,7 +41,7 @@ def rank_classes(score: FloatArray, is_one: BoolArray) -> Estimate:
     low, high = ends.tolist()
     if low == high:
         n_few = min(int(ones.sum()), int(zeros.sum()))
-        return find_wilson_interval(value * n_few, n_few)
+        return compute_wilson_interval(value * n_few, n_few)
     return Estimate(value, max(0.0, value + min(low, 0.0)), min(1.0, value + max(high, 0.0)))
 
 

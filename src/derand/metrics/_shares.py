@@ -32,14 +32,14 @@ class Estimate(NamedTuple):
         return {"value": self.value, "low": self.low, "high": self.high}
 
 
-def find_wilson_interval(count: float, total: float) -> Estimate:
+def compute_wilson_interval(count: float, total: float) -> Estimate:
     """A share and its 95 % interval by Wilson's method, which is never empty, not even where all or none count.
 
     `count`: how many rows count, of `total`; `total`: positive.
 
     Examples
     --------
-    >>> [round(end, 4) for end in find_wilson_interval(8, 10)]
+    >>> [round(end, 4) for end in compute_wilson_interval(8, 10)]
     [0.8, 0.4902, 0.9433]
     """
     if not (total > 0 and 0 <= count <= total):
@@ -62,7 +62,7 @@ def weigh_shares(shares: Sequence[Estimate], weights: Sequence[float]) -> Estima
 
     Examples
     --------
-    >>> one = find_wilson_interval(8, 10)
+    >>> one = compute_wilson_interval(8, 10)
     >>> weigh_shares([one], [1.0]) == one
     True
     """
@@ -81,7 +81,7 @@ def subtract_shares(first: Estimate, second: Estimate) -> Estimate:
 
     Examples
     --------
-    >>> found = subtract_shares(find_wilson_interval(56, 70), find_wilson_interval(48, 80))
+    >>> found = subtract_shares(compute_wilson_interval(56, 70), compute_wilson_interval(48, 80))
     >>> [round(end, 4) for end in found]
     [0.2, 0.0524, 0.3339]
     """

@@ -11,11 +11,13 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-from derand._core.text import format_short_down
-from derand.report._facts import Facts, Size
+from derand._core.text import format_short, format_short_down, shorten
+from derand.report._facts import Facts, RegressionFacts, Size
 
 WIDTH, HEIGHT = 420, 250
 """Of most charts."""
+SHARES = [(share, f"{share:.0%}") for share in (0.0, 0.25, 0.5, 0.75, 1.0)]
+"""Ticks of an axis of shares."""
 UNITS = {
     "standard": ", in standard deviations",
     "range": ", in ranges",
@@ -66,6 +68,11 @@ class Frame:
             parts.append(f'<text class="tick end" x="{self.left - 7}" y="{y + 4}">{escape(label)}</text>')
         return "".join(parts)
 
+    def name(self, y: float, name: str, length: int) -> str:
+        """The name of a line of bars, to the left of the plotting area."""
+        short, whole = escape(shorten(name, length)), escape(name)
+        return f'<text class="tick end" x="{self.left - 8}" y="{y}">{short}<title>{whole}</title></text>'
+
     def ticks(self, values: Iterable[tuple[float, str]], title: str) -> str:
         """Labels below the plotting area, and what they count."""
         parts = [self.rule(self.floor, "axis")]
@@ -106,6 +113,19 @@ def trace_steps(frame: Frame, xs: Sequence[float], ys: Sequence[float]) -> str:
     return "".join(path)
 
 
+def draw_shares(
+    summary: Facts, radii: Sequence[float], end: float, curves: Sequence[tuple[str, Sequence[float]]]
+) -> tuple[Frame, list[str]]:
+    """Shares of rows over the radius, the first curve on top, each with its class; the frame and what is in it."""
+    frame = Frame(WIDTH, HEIGHT, (0.0, end), (0.0, 1.0))
+    body = [frame.grid(SHARES)]
+    body.append(frame.ticks(((r, format_short(r)) for r in radius_ticks(summary, end)), name_axis(summary)))
+    shown = [radius for radius in radii if radius <= end]
+    for style, values in reversed(curves):
+        body.append(f'<path class="{style}" d="{trace_steps(frame, shown, values[: len(shown)])}"/>')
+    return frame, body
+
+
 def slide_radius(frame: Frame) -> dict[str, float]:
     return {"left": frame.left, "right": frame.width - frame.right, "end": frame.x_range[1]}
 
@@ -116,13 +136,13 @@ def mark_radius(frame: Frame, radius: float, kind: str = "mark radius-mark") -> 
     return f'<line class="{kind}" x1="{x}" x2="{x}" y1="{frame.top}" y2="{frame.floor}"/>'
 
 
-def radius_ticks(summary: Facts, end: float) -> list[float]:
+def radius_ticks(summary: Facts | RegressionFacts, end: float) -> list[float]:
     """Round radii; whole ones where they count columns."""
     ticks = choose_ticks(0.0, end)
     return [tick for tick in ticks if summary["threat"]["norm"] != 0 or float(tick).is_integer()]
 
 
-def name_axis(summary: Facts) -> str:
+def name_axis(summary: Facts | RegressionFacts) -> str:
     if summary["threat"]["norm"] == 0:
         return "radius (columns that may become anything)"
     unit = UNITS.get(summary["noise"]["unit"], "")

@@ -55,7 +55,7 @@ class DataFacts(TypedDict):
     sha256: str
 
 
-class NumberData(TypedDict):
+class RegressionData(TypedDict):
     """On which rows."""
 
     n_rows: int
@@ -94,7 +94,7 @@ class RuleFacts(TypedDict):
     proof_sentence: str
 
 
-class NumberRule(TypedDict):
+class RegressionRule(TypedDict):
     """How an answer is found."""
 
     name: str
@@ -158,13 +158,13 @@ class Facts(TypedDict):
     scale: Scale
 
 
-class NumberFacts(TypedDict):
+class RegressionFacts(TypedDict):
     """What every section of a report on a regressor may ask."""
 
     model: RegressorFacts
-    data: NumberData
+    data: RegressionData
     noise: NoiseFacts
-    rule: NumberRule
+    rule: RegressionRule
     threat: ThreatFacts
     radius: float | None
     """None where limits alone say what may change."""

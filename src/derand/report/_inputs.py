@@ -296,7 +296,7 @@ def read_inputs(subject: Subject, X: Any, y: ArrayLike | None, settings: ReportS
     )
 
 
-def read_interval_inputs(reg: Any, X: Any, y: ArrayLike | None, settings: ReportSettings) -> IntervalInputs:
+def read_regression_inputs(reg: Any, X: Any, y: ArrayLike | None, settings: ReportSettings) -> IntervalInputs:
     """Certify the rows by a regressor, encode them and check the true numbers."""
     from derand.estimators import encode_rows
 

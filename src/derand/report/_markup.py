@@ -7,18 +7,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import Any, Literal
 
 import jinja2
 from markupsafe import Markup
 
-from derand._core.text import format_count, format_exactly, format_short, format_short_down, plural, shorten
+from derand._core.text import (
+    format_count,
+    format_exactly,
+    format_percent,
+    format_short,
+    format_short_down,
+    plural,
+    shorten,
+)
 from derand.report._charts import cut_radius
 from derand.report._facts import Facts
-from derand.report._text import percent
 from derand.tables import format_moment
 
 _LATEX = {
@@ -61,6 +68,17 @@ def embed(data: Mapping[str, object]) -> Markup:
     return Markup(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
+def percent(share: float, way: Literal["down", "up", "nearest"] = "down") -> str:
+    r"""A share as per cent, cut after one decimal or as `format_percent` says; the sign never has a line of its own.
+
+    Examples
+    --------
+    >>> [percent(share).replace("\N{NO-BREAK SPACE}", " ") for share in (0.29, 0.99999, 1.0)]
+    ['29.0 %', '99.9 %', '100.0 %']
+    """
+    return format_percent(share, space="\N{NO-BREAK SPACE}", way=way)
+
+
 def name_radius(summary: Facts) -> str:
     """What the certificate of a row is called."""
     return "Certified radius" if summary["threat"]["norm"] is not None else "Within the limits"
@@ -81,27 +99,9 @@ def mark_text(text: str) -> str:
     return _MARKDOWN.sub(r"\\\1", " ".join(str(text).split()))
 
 
-def make_pipe_table(head: list[str], rows: list[list[str]]) -> str:
-    lines = [[mark_text(name) for name in head], ["---", *["---:"] * (len(head) - 1)]]
-    listed = [[mark_text(shorten(cell, NAME_LENGTH)) for cell in row] for row in rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in [*lines, *listed])
-
-
 def put_on_one_line(text: str) -> str:
     return " ".join(text.split())
 
 
 def escape_latex(text: str) -> str:
     return "".join(_LATEX.get(sign, sign) for sign in text)
-
-
-def make_tabular(columns: str, head: list[str], rows: list[list[str]]) -> list[str]:
-    listed = [[escape_latex(put_on_one_line(cell)) for cell in row] for row in [head, *rows]]
-    top, *body = [" & ".join(cells) + r" \\" for cells in listed]
-    start, end = r"\begin{tabular}{" + columns + "}", r"\end{tabular}"
-    return [start, r"\toprule", top, r"\midrule", *body, r"\bottomrule", end]
-
-
-def mark_list(lines: Iterable[str]) -> str:
-    """A list in Markdown."""
-    return "\n".join(f"- {mark_text(line)}" for line in lines)

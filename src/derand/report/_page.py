@@ -11,25 +11,22 @@ from typing import Any
 
 from markupsafe import Markup
 
+from derand.report._blocks import Section, write_latex, write_markdown
 from derand.report._markup import embed, escape_latex, mark_text, put_on_one_line, read_static, render
 from derand.report.sections import (
-    Section,
     accuracy,
-    answers,
     classes,
     compare,
     computed,
-    errors,
     guarantee,
-    interval_rows,
     intervals,
     limits,
+    predictions,
     radii,
     rows,
     shapes,
     subgroups,
     threat,
-    tolerance,
     units,
     weakest,
     what_if,
@@ -43,11 +40,11 @@ _LABELS = (
     *(what_if.SECTION, subgroups.SECTION, computed.SECTION),
 )
 SECTIONS: dict[str, tuple[Section, ...]] = {
-    "radius": (guarantee.SECTION, threat.SECTION, answers.SECTION, accuracy.SECTION, *_LABELS),
-    "limits": (guarantee.SECTION, threat.SECTION, answers.SECTION, limits.SECTION, limits.WITNESSES, *_LABELS),
+    "radius": (guarantee.SECTION, threat.SECTION, predictions.SECTION, accuracy.SECTION, *_LABELS),
+    "limits": (guarantee.SECTION, threat.SECTION, predictions.SECTION, limits.SECTION, limits.WITNESSES, *_LABELS),
     "intervals": (
-        *(guarantee.SECTION, threat.SECTION, errors.SECTION, intervals.SECTION, interval_rows.WIDEST),
-        *(tolerance.SECTION, interval_rows.SECTION, what_if.SECTION, computed.SECTION),
+        *(guarantee.SECTION, threat.SECTION, predictions.ERRORS, intervals.SECTION, intervals.WIDEST),
+        *(intervals.TOLERANCE, intervals.ROWS, what_if.SECTION, computed.SECTION),
     ),
 }
 """In their order: of a classifier within a radius or within limits alone, and of a regressor."""
@@ -68,7 +65,7 @@ def choose_sections(summary: Summary) -> list[Section]:
 def to_html(summary: Summary) -> str:
     """One page with its styles, scripts and data inside, and the policy that lets a browser run these and no others."""
     if _is_regression(summary):
-        kind, code, data = "Interval report", ["intervals"], interval_rows.list_data(summary)
+        kind, code, data = "Interval report", ["intervals"], intervals.list_data(summary)
     else:
         kind, code, data = "Certificate report", [], rows.list_data(summary)
     moved = what_if.list_data(summary)
@@ -108,7 +105,7 @@ def to_markdown(summary: Summary) -> str:
     parts += [] if banner is None else [f"> **{mark_text(banner['title'])}.** {mark_text(banner['text'])}"]
     parts += [f"> {mark_text(note)}" for note in summary["notes"]]
     for section in choose_sections(summary):
-        parts += section.markdown(summary)
+        parts += write_markdown(section.blocks(summary))
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
@@ -122,5 +119,5 @@ def to_latex(summary: Summary) -> str:
     words = [summary["rule"]["sentence"], *summary["threat"]["sentences"]]
     lines += [f"% {put_on_one_line(sentence)}" for sentence in words]
     for section in sorted(choose_sections(summary), key=lambda one: one.anchor in _BELOW):
-        lines += section.latex(summary)
+        lines += write_latex(section.blocks(summary))
     return "\n".join(lines) + "\n"

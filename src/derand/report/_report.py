@@ -15,11 +15,11 @@ from numpy.typing import ArrayLike
 
 from derand._core.files import PathLike, replace_when_done
 from derand.report import _page
-from derand.report._inputs import IntervalInputs, LabelInputs, read_inputs, read_interval_inputs, read_subject
-from derand.report._other import OtherModel, read_other
+from derand.report._inputs import IntervalInputs, LabelInputs, read_inputs, read_regression_inputs, read_subject
 from derand.report._settings import ReportSettings
-from derand.report._summary import summarize_labels, summarize_numbers
-from derand.report.sections.subgroups import find_groups
+from derand.report._summary import summarize_classification, summarize_regression
+from derand.report.sections.compare import OtherModel, read_other
+from derand.report.sections.subgroups import resolve_groups
 
 
 class Report:
@@ -71,11 +71,11 @@ class Report:
         self._other: OtherModel | None = None
         self._inputs: LabelInputs | IntervalInputs
         if is_regressor:
-            self._inputs = read_interval_inputs(model, X, y, asked)
+            self._inputs = read_regression_inputs(model, X, y, asked)
             return
         subject = read_subject(model, asked.noise, asked.feature_names)
         if asked.subgroups is not None:  # refused before any work
-            find_groups(subject.names, asked.subgroups, X.shape[0] if hasattr(X, "shape") else len(X))
+            resolve_groups(subject.names, asked.subgroups, X.shape[0] if hasattr(X, "shape") else len(X))
         self._inputs = read_inputs(subject, X, y, asked)
         if asked.compare is not None:
             self._other = read_other(asked.compare, X, self._inputs, asked)
@@ -83,8 +83,8 @@ class Report:
     @cached_property
     def _summary(self) -> Any:
         if isinstance(self._inputs, IntervalInputs):
-            return summarize_numbers(self._inputs, self._settings)
-        return summarize_labels(self._inputs, self._settings, self._other)
+            return summarize_regression(self._inputs, self._settings)
+        return summarize_classification(self._inputs, self._settings, self._other)
 
     def to_dict(self) -> Any:
         """All that the report says, as plain numbers, text, lists and dicts; computed once.

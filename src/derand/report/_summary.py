@@ -16,55 +16,33 @@ from derand.report._facts import (
     DataFacts,
     ModelFacts,
     NoiseFacts,
-    NumberData,
-    NumberRule,
+    RegressionData,
+    RegressionRule,
     RegressorFacts,
     RuleFacts,
     Scale,
     ThreatFacts,
 )
 from derand.report._inputs import IntervalInputs, LabelInputs
-from derand.report._other import OtherModel
 from derand.report._settings import ReportSettings
-from derand.report._threat import describe_threat
 from derand.report.sections import (
     accuracy,
-    answers,
     classes,
     compare,
     computed,
-    errors,
     guarantee,
-    interval_rows,
     intervals,
     limits,
+    predictions,
     radii,
     rows,
     shapes,
     subgroups,
     threat,
-    tolerance,
     units,
     weakest,
     what_if,
 )
-from derand.report.sections.accuracy import Accuracy, AccuracyTable
-from derand.report.sections.answers import Answers
-from derand.report.sections.classes import Confusion, Rivals
-from derand.report.sections.compare import Comparison
-from derand.report.sections.computed import Checksum, Computed
-from derand.report.sections.errors import Errors
-from derand.report.sections.guarantee import Guarantee
-from derand.report.sections.interval_rows import IntervalRows, ToleranceFacts
-from derand.report.sections.intervals import Spread, WidthCurve
-from derand.report.sections.limits import Verdicts
-from derand.report.sections.radii import Histogram, Radii
-from derand.report.sections.rows import Rows
-from derand.report.sections.shapes import Shape
-from derand.report.sections.subgroups import GroupComparison, Subgroups
-from derand.report.sections.threat import ThreatTable
-from derand.report.sections.units import Move
-from derand.report.sections.what_if import WhatIf
 
 
 class ReportSummary(TypedDict):
@@ -80,27 +58,27 @@ class ReportSummary(TypedDict):
     noise: NoiseFacts
     rule: RuleFacts
     threat: ThreatFacts
-    threat_table: ThreatTable
-    guarantee: Guarantee
-    answers: Answers | None
+    threat_table: threat.ThreatTable
+    guarantee: guarantee.Guarantee
+    answers: predictions.Answers | None
     scale: Scale
-    radii: Radii
-    accuracy: Accuracy
-    table: AccuracyTable
-    comparison: Comparison | None
-    verdicts: Verdicts | None
-    confusion: Confusion | None
-    rivals: Rivals | None
-    histogram: Histogram
-    moves: list[Move]
-    shapes: list[Shape]
-    rows: Rows
-    what_if: WhatIf | None
-    subgroups: list[Subgroups]
-    group_comparison: GroupComparison | None
+    radii: radii.Radii
+    accuracy: accuracy.Accuracy
+    table: accuracy.AccuracyTable
+    comparison: compare.Comparison | None
+    verdicts: limits.Verdicts | None
+    confusion: classes.Confusion | None
+    rivals: classes.Rivals | None
+    histogram: radii.Histogram
+    moves: list[units.Move]
+    shapes: list[shapes.Shape]
+    rows: rows.Rows
+    what_if: what_if.WhatIf | None
+    subgroups: list[subgroups.Subgroups]
+    group_comparison: subgroups.GroupComparison | None
     left_out: list[str]
-    checksums: list[Checksum]
-    computed: Computed
+    checksums: list[computed.Checksum]
+    computed: computed.Computed
 
 
 class IntervalSummary(TypedDict):
@@ -109,32 +87,34 @@ class IntervalSummary(TypedDict):
     schema: str
     title: str
     model: RegressorFacts
-    data: NumberData
+    data: RegressionData
     noise: NoiseFacts
-    rule: NumberRule
+    rule: RegressionRule
     threat: ThreatFacts
-    threat_table: ThreatTable
+    threat_table: threat.ThreatTable
     notes: list[str]
     """What else a reader must know of the model."""
     radius: float | None
     """None where limits alone say what may change."""
-    guarantee: Guarantee
-    moves: Spread
+    guarantee: guarantee.Guarantee
+    moves: intervals.Spread
     """By how much answers can move."""
-    widths: Spread
-    errors: Errors | None
+    widths: intervals.Spread
+    errors: predictions.Errors | None
     banner: Banner | None
-    curve: WidthCurve | None
-    tolerance: ToleranceFacts | None
+    curve: intervals.WidthCurve | None
+    tolerance: intervals.ToleranceFacts | None
     """None where there is no radius, or no number may change."""
-    rows: IntervalRows
-    what_if: WhatIf | None
+    rows: intervals.IntervalRows
+    what_if: what_if.WhatIf | None
     left_out: list[str]
-    checksums: list[Checksum]
-    computed: Computed
+    checksums: list[computed.Checksum]
+    computed: computed.Computed
 
 
-def summarize_labels(inputs: LabelInputs, settings: ReportSettings, other: OtherModel | None) -> ReportSummary:
+def summarize_classification(
+    inputs: LabelInputs, settings: ReportSettings, other: compare.OtherModel | None
+) -> ReportSummary:
     """All that a report on a classifier says; `other` is the model it is compared with."""
     start = time.perf_counter()
     scale = accuracy.choose_scale(inputs, settings.radius)
@@ -145,14 +125,17 @@ def summarize_labels(inputs: LabelInputs, settings: ReportSettings, other: Other
     listed["explained"] = weakest.compute(inputs, listed, settings.n_explained)
     moved, moved_note = what_if.compute(inputs, listed["listed"]["row"], settings)
     groups, comparison = subgroups.compute(inputs, settings.subgroups, scale["quoted"])
-    measured = answers.measure(inputs)
+    measured = predictions.measure(inputs)
     words = guarantee.Words(
-        computed.describe_rule(inputs), describe_threat(inputs), limits.compute(inputs), answers.compute(measured)
+        computed.describe_rule(inputs),
+        threat.describe_threat(inputs),
+        limits.compute(inputs),
+        predictions.compute(measured),
     )
     summary: ReportSummary = {
         "schema": "derand-report/1",
         "title": settings.title or "Certificate report",
-        "banner": answers.find_banner(inputs, measured),
+        "banner": predictions.judge_predictions(inputs, measured),
         "notes": list(settings.notes),
         "model": computed.describe_classifier(inputs.subject),
         "data": computed.describe_labels(inputs),
@@ -188,43 +171,45 @@ def summarize_labels(inputs: LabelInputs, settings: ReportSettings, other: Other
     return cast(ReportSummary, as_plain_json(summary))
 
 
-def summarize_numbers(inputs: IntervalInputs, settings: ReportSettings) -> IntervalSummary:
+def summarize_regression(inputs: IntervalInputs, settings: ReportSettings) -> IntervalSummary:
     """All that a report on a regressor says."""
     start = time.perf_counter()
     found, random = inputs.intervals, np.random.default_rng(settings.seed)
-    moves = intervals.compute(np.maximum(found.value - found.low, found.high - found.value))
-    missed, listed = errors.compute(inputs), interval_rows.compute(inputs, settings, random)
+    moves = intervals.measure_spread(np.maximum(found.value - found.low, found.high - found.value))
+    missed, listed = predictions.compute_errors(inputs), intervals.list_rows(inputs, settings, random)
     curve = intervals.trace_widths(inputs, random)
-    tolerated = tolerance.compute(inputs, settings.tolerance, moves, missed, listed)
+    tolerated = intervals.measure_tolerance(inputs, settings.tolerance, moves, missed, listed)
     moved, moved_note = what_if.compute(inputs, listed["listed"]["row"], settings)
     summary: IntervalSummary = {
         "schema": "derand-intervals/1",
         "title": settings.title or "Interval report",
         "model": computed.describe_model(inputs.subject),
-        "data": computed.describe_numbers(inputs),
+        "data": computed.describe_targets(inputs),
         "noise": computed.describe_noise(inputs),
-        "rule": computed.describe_number_rule(inputs),
-        "threat": describe_threat(inputs),
+        "rule": computed.describe_regression_rule(inputs),
+        "threat": threat.describe_threat(inputs),
         "threat_table": threat.compute(inputs, found.radius),
         "notes": list(settings.notes),
         "radius": found.radius,
-        "guarantee": guarantee.compute_for_numbers(inputs, moves, missed),
+        "guarantee": guarantee.compute_for_regression(inputs, moves, missed),
         "moves": moves,
-        "widths": intervals.compute(found.width),
+        "widths": intervals.measure_spread(found.width),
         "errors": missed,
-        "banner": errors.find_banner(missed, inputs.n_rows),
+        "banner": predictions.judge_errors(missed, inputs.n_rows),
         "curve": curve,
         "tolerance": tolerated,
         "rows": listed,
         "what_if": moved,
-        "left_out": [*_list_numbers_left_out(inputs, listed, curve), *moved_note, *settings.left_out],
+        "left_out": [*_list_left_out_of_regression(inputs, listed, curve), *moved_note, *settings.left_out],
         "checksums": computed.list_checksums(inputs, settings),
         "computed": computed.compute(inputs, start, settings.configuration),
     }
     return cast(IntervalSummary, as_plain_json(summary))
 
 
-def _list_left_out(inputs: LabelInputs, drawn: list[Shape], rows: Rows, settings: ReportSettings) -> list[str]:
+def _list_left_out(
+    inputs: LabelInputs, drawn: list[shapes.Shape], listed: rows.Rows, settings: ReportSettings
+) -> list[str]:
     """What a reader might miss, and why it is not there."""
     labels, model = inputs.truth, inputs.subject.additive
     notes = []
@@ -250,27 +235,29 @@ def _list_left_out(inputs: LabelInputs, drawn: list[Shape], rows: Rows, settings
             "and rows are shown with their expected score and its margin."
         )
     notes += shapes.list_left_out(inputs, drawn)
-    if rows["sampled"]:
+    if listed["sampled"]:
         notes.append(
-            f"The row table shows {plural(len(rows['listed']['row']), 'row')} of {inputs.n_rows:,}: the "
-            f"{rows['n_weakest']:,} weakest and a random sample of the others (seed {rows['seed']}). Every other "
+            f"The row table shows {plural(len(listed['listed']['row']), 'row')} of {inputs.n_rows:,}: the "
+            f"{listed['n_weakest']:,} weakest and a random sample of the others (seed {listed['seed']}). Every other "
             "number of the report is about all rows."
         )
-    if len(rows["table"]) < len(rows["listed"]["row"]):
+    if len(listed["table"]) < len(listed["listed"]["row"]):
         notes.append(
             f"What pushes a row, its failure mass or score, and the law of its score are shown for "
-            f"{plural(len(rows['table']), 'row')} of the table: the {rows['n_weakest_detailed']:,} weakest and a "
-            f"random sample of the others (seed {rows['seed']})."
+            f"{plural(len(listed['table']), 'row')} of the table: the {listed['n_weakest_detailed']:,} weakest and a "
+            f"random sample of the others (seed {listed['seed']})."
         )
-    n_laws = sum(row["law"] is not None for row in rows["table"])
-    if 0 < n_laws < len(rows["table"]):
+    n_laws = sum(row["law"] is not None for row in listed["table"])
+    if 0 < n_laws < len(listed["table"]):
         notes.append(f"The model's grid is very fine, so the laws of {plural(n_laws, 'row')} are shown.")
     if settings.subgroups is None:
         notes.append("No column was chosen for subgroups.")
     return notes
 
 
-def _list_numbers_left_out(inputs: IntervalInputs, rows: IntervalRows, curve: WidthCurve | None) -> list[str]:
+def _list_left_out_of_regression(
+    inputs: IntervalInputs, listed: intervals.IntervalRows, curve: intervals.WidthCurve | None
+) -> list[str]:
     """What a reader might miss, and why it is not there."""
     notes = []
     if inputs.truth is None:
@@ -282,11 +269,11 @@ def _list_numbers_left_out(inputs: IntervalInputs, rows: IntervalRows, curve: Wi
     elif curve["n_rows"] < inputs.n_rows:
         notes.append(
             f"The curve over the radius is that of {plural(curve['n_rows'], 'row')}, drawn at random (seed "
-            f"{rows['seed']})."
+            f"{listed['seed']})."
         )
-    n_listed, n_shown = len(rows["listed"]["row"]), len(rows["table"])
-    drawn = f"drawn at random (seed {rows['seed']})"
-    if rows["sampled"]:
+    n_listed, n_shown = len(listed["listed"]["row"]), len(listed["table"])
+    drawn = f"drawn at random (seed {listed['seed']})"
+    if listed["sampled"]:
         notes.append(
             f"The table shows {plural(n_listed, 'row')} of {format_count(inputs.n_rows)}, {drawn}; the widest are "
             "listed by themselves."

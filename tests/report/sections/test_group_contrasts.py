@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import fisher_exact
 
 from derand import StumpClassifier
-from derand.metrics import raise_chances
+from derand.metrics import adjust_chances
 from derand.report import Report
 from tests.report.samples import make_rows
 
@@ -47,7 +47,7 @@ def test_contrasts_are_counted_on_the_rows(mixed: Any) -> None:
     told = summary["group_comparison"]
     assert told is not None
     assert told["n_comparisons"] == len(chances) == 15
-    assert [raised for _, raised in chances] == pytest.approx(raise_chances([one for one, _ in chances]))
+    assert [raised for _, raised in chances] == pytest.approx(adjust_chances([one for one, _ in chances]))
 
 
 def test_a_planted_difference_is_marked_and_chance_is_not() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from derand import certified_accuracy
 from derand._core.text import format_exactly
 from derand.report import Report
-from derand.report._text import percent
+from derand.report._markup import percent
 from derand.report.sections.computed import list_facts
 from tests.report.samples import make_vote, report_on_bare, report_on_words, series
 

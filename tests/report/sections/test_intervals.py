@@ -14,7 +14,7 @@ from derand import AdditiveRegressor, Report, StumpRegressor, Threat
 from derand._core.text import format_short, format_short_down
 from derand.report import IntervalSummary
 from derand.report.sections import intervals
-from derand.report.sections.tolerance import round_one
+from derand.report.sections.intervals import round_one
 from tests.report.pages import SIZE_LIMIT, Page
 from tests.report.test_types import list_faults
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from derand import StumpClassifier, Threat, certified_accuracy, certify, distribution
+from derand._core.text import plural
 from derand.estimators import encode_rows
 from derand.report import Report
-from derand.report._text import plural
 from tests.report.pages import check_page, join_words
 from tests.report.samples import make_rows, make_vote, report_on_bare, series
 

@@ -2,8 +2,8 @@
 
 `_accuracy` draws shares over the radius, `_trade_off` what robustness costs, `_shapes` one feature's part of a score
 with its band and the data beneath, `_figure` many of them, `model` those of a fitted model, `_law` the distribution of
-a row's score, `_bars` what contributes to a row and what flips it. What is drawn is measured outside this folder (`bars`,
-`densities`, `heights` of `derand.explain`): fitting and certifying import neither it nor matplotlib.
+a row's score, `_bars` what contributes to a row and what flips it. What is drawn is measured outside this folder
+(`bars`, `densities`, `heights` of `derand.explain`): fitting and certifying import neither it nor matplotlib.
 """
 
 from derand.explain.bars import Bar, Span, Step

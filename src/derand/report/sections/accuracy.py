@@ -15,36 +15,28 @@ import numpy as np
 from markupsafe import Markup
 
 from derand._core.arrays import BoolArray, FloatArray
-from derand._core.text import format_exactly, format_short, shorten
+from derand._core.text import format_exactly, shorten
 from derand.certificates import Certificates, certify
 from derand.metrics import certified_accuracy, certified_share
-from derand.report._charts import (
-    HEIGHT,
-    WIDTH,
-    Frame,
-    mark_radius,
-    name_axis,
-    radius_ticks,
-    slide_radius,
-    trace_steps,
-    wrap_svg,
-)
+from derand.report import _blocks as ui
+from derand.report._charts import HEIGHT, SHARES, WIDTH, Frame, draw_shares, mark_radius, slide_radius, wrap_svg
 from derand.report._facts import Facts, Scale
 from derand.report._inputs import LabelArray, LabelInputs
-from derand.report._markup import NAME_LENGTH, make_pipe_table, make_tabular, render
+from derand.report._markup import percent, render
 from derand.report._settings import ReportSettings
-from derand.report._text import percent
-from derand.report.sections import Section
 
 if TYPE_CHECKING:
     from derand.estimators import CertifiedClassifier
+
+
+Role = Literal["all", "balanced", "class", "l0", "baseline"]
 
 
 class Series(TypedDict):
     """A curve over the radii of the scale."""
 
     key: str
-    role: Literal["all", "balanced", "class", "l0", "baseline"]
+    role: Role
     label: str
     l0: int
     values: list[float]
@@ -107,7 +99,7 @@ def choose_scale(inputs: LabelInputs, stated: float | None) -> Scale:
 
     Where limits alone say what may change, and for a model that reads no numbers, there is the radius 0 alone.
     """
-    certificates, trained = inputs.plain, _find_trained_radius(inputs)
+    certificates, trained = inputs.plain, _read_trained_radius(inputs)
     stated = None if stated is None else float(stated)
     if certificates.norm == 0 and stated is not None and not stated.is_integer():
         raise ValueError(f"`radius` must be a whole number of columns for norm 0, got {stated}.")
@@ -120,19 +112,19 @@ def choose_scale(inputs: LabelInputs, stated: float | None) -> Scale:
     return {
         "radii": sorted({*radii, *named}),
         "major": sorted({*major, *named}),
-        "end": find_end(radii[-1], quoted),
+        "end": choose_end(radii[-1], quoted),
         "quoted": quoted,
         "stated": stated is not None,
         "trained": trained,
     }
 
 
-def find_end(last: float, quoted: float) -> float:
+def choose_end(last: float, quoted: float) -> float:
     """Where charts end: at the last radius or the quoted one, unless that lies far beyond all others."""
     return last if quoted > _FAR * last > 0 else max(last, quoted)
 
 
-def _find_trained_radius(inputs: LabelInputs) -> float | None:
+def _read_trained_radius(inputs: LabelInputs) -> float | None:
     """The radius that the model was trained for, where it is certified in the same balls."""
     estimator, threat = inputs.subject.estimator, inputs.threat
     parameters = {} if estimator is None else estimator.get_params(deep=False)
@@ -140,6 +132,7 @@ def _find_trained_radius(inputs: LabelInputs) -> float | None:
         return None
     own = estimator.default_threat
     same = threat.norm == own.norm is not None and threat.units == (own.units or estimator.units)
+    same = same and bool(inputs.subject.model.numerical_features)  # without numbers there is the radius 0 alone
     return float(parameters["radius"]) if same else None
 
 
@@ -177,14 +170,15 @@ def _nice_step(rough: float) -> float:
 def compute(inputs: LabelInputs, scale: Scale, settings: ReportSettings) -> Accuracy:
     """Curves for all rows, each class, each number of categorical changes, and the baselines."""
     if inputs.truth is None:
-        return {"measure": "certified share", "series": _draw_shares(inputs, scale["radii"]), "baselines": []}
+        return {"measure": "certified share", "series": _measure_shares(inputs, scale["radii"]), "baselines": []}
     baselines = _compare(inputs, inputs.truth, settings)
+    constant = np.full(len(scale["radii"]), 1.0 / np.unique(inputs.truth).size)  # right on one class alone
     return {
         "measure": "certified accuracy",
         "series": [
-            *_draw_accuracies(inputs, inputs.truth, scale["radii"]),
+            *_measure_accuracies(inputs, inputs.truth, scale["radii"]),
             *(baseline.draw(scale["radii"]) for baseline in baselines),
-            _draw_balanced_constant(inputs.truth, len(scale["radii"])),
+            _name_series("baseline", "any constant answer, balanced", constant, key="baseline=balanced"),
         ],
         "baselines": [
             {
@@ -198,55 +192,37 @@ def compute(inputs: LabelInputs, scale: Scale, settings: ReportSettings) -> Accu
     }
 
 
-def _draw_shares(inputs: LabelInputs, radii: list[float]) -> list[Series]:
+def _measure_shares(inputs: LabelInputs, radii: list[float]) -> list[Series]:
     """Shares of the rows that are certified at each radius, whatever their true label."""
     every = np.ones(inputs.n_rows, dtype=bool)
     found = [name_budget(one.l0, certified_share(every, one.radius, radii)) for one in inputs.certificates]
-    share = certified_share(every, inputs.plain.radius, radii)
-    return [*found, {"key": "all", "role": "all", "label": "all rows", "l0": inputs.plain.l0, "values": share.tolist()}]
-
-
-def _draw_accuracies(inputs: LabelInputs, labels: LabelArray, radii: list[float]) -> list[Series]:
-    """Certified accuracy of all rows, with equal weight of the classes, of each class, and of each budget."""
-    share = certified_accuracy(labels, inputs.plain, radii)
-    balanced = certified_accuracy(labels, inputs.plain, radii, balanced=True)
-    l0 = inputs.plain.l0
-    found: list[Series] = [
-        {"key": "all", "role": "all", "label": "all rows", "l0": l0, "values": share.tolist()},
-        {
-            "key": "balanced",
-            "role": "balanced",
-            "label": "balanced",
-            "l0": l0,
-            "values": balanced.tolist(),
-        },
+    return [
+        *found,
+        _name_series("all", "all rows", certified_share(every, inputs.plain.radius, radii), inputs.plain.l0),
     ]
+
+
+def _measure_accuracies(inputs: LabelInputs, labels: LabelArray, radii: list[float]) -> list[Series]:
+    """Certified accuracy of all rows, with equal weight of the classes, of each class, and of each budget."""
+    plain = inputs.plain
+    share, balanced = (certified_accuracy(labels, plain, radii, balanced=how) for how in (False, True))
+    found = [_name_series("all", "all rows", share, plain.l0), _name_series("balanced", "balanced", balanced, plain.l0)]
     for name in inputs.subject.classes.tolist():
         at = np.flatnonzero(labels == name)
         if at.size:
-            share = certified_accuracy(labels[at], inputs.plain[at], radii)
-            key, label = f"class={name}", str(name)
-            found.append({"key": key, "role": "class", "label": label, "l0": l0, "values": share.tolist()})
-    budgets = inputs.certificates
-    return [*found, *(name_budget(one.l0, certified_accuracy(labels, one, radii)) for one in budgets)]
+            share = certified_accuracy(labels[at], plain[at], radii)
+            found.append(_name_series("class", str(name), share, plain.l0, f"class={name}"))
+    return [*found, *(name_budget(one.l0, certified_accuracy(labels, one, radii)) for one in inputs.certificates)]
+
+
+def _name_series(role: Role, label: str, shares: FloatArray, l0: int = 0, key: str = "") -> Series:
+    return {"key": key or role, "role": role, "label": label, "l0": l0, "values": shares.tolist()}
 
 
 def name_budget(l0: int, shares: FloatArray) -> Series:
     """The curve of a number of categorical changes."""
     label = f"and {l0} {'category' if l0 == 1 else 'categories'} changed" if l0 else "numbers alone"
-    return {"key": f"l0={l0}", "role": "l0", "label": label, "l0": l0, "values": shares.tolist()}
-
-
-def _draw_balanced_constant(labels: LabelArray, count: int) -> Series:
-    """The balanced accuracy of any constant answer: right on one class, wrong on all others."""
-    share = 1.0 / np.unique(labels).size
-    return {
-        "key": "baseline=balanced",
-        "role": "baseline",
-        "label": "any constant answer, balanced",
-        "l0": 0,
-        "values": [share] * count,
-    }
+    return _name_series("l0", label, shares, l0, f"l0={l0}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -262,8 +238,7 @@ class _Baseline:
     def draw(self, radii: list[float]) -> Series:
         """Its certified accuracy at each radius."""
         shares = certified_share(self.correct, self.radius, radii)
-        key = f"baseline={self.key}"
-        return {"key": key, "role": "baseline", "label": self.label, "l0": 0, "values": shares.tolist()}
+        return _name_series("baseline", self.label, shares, key=f"baseline={self.key}")
 
 
 def _compare(inputs: LabelInputs, labels: LabelArray, settings: ReportSettings) -> list[_Baseline]:
@@ -358,13 +333,9 @@ def draw_curves(summary: Parts, roles: Sequence[str]) -> Markup | None:
     if len(radii) < 2 or not chosen:
         return None
     end = summary["scale"]["end"]
-    frame = Frame(WIDTH, HEIGHT, (0.0, end), (0.0, 1.0))
-    body = [frame.grid((share, f"{share:.0%}") for share in (0.0, 0.25, 0.5, 0.75, 1.0))]
-    body.append(frame.ticks(((r, format_short(r)) for r in radius_ticks(summary, end)), name_axis(summary)))
-    shown = [radius for radius in radii if radius <= end]
-    for one in reversed(chosen):
-        style = style_of(one, [other for other in chosen if other["role"] == one["role"]])
-        body.append(f'<path class="{style}" d="{trace_steps(frame, shown, one["values"][: len(shown)])}"/>')
+    styles = [style_of(one, [other for other in chosen if other["role"] == one["role"]]) for one in chosen]
+    curves = [(style, one["values"]) for style, one in zip(styles, chosen, strict=True)]
+    frame, body = draw_shares(summary, radii, end, curves)
     body.append(mark_radius(frame, summary["scale"]["quoted"]))
     k = radii.index(summary["scale"]["quoted"])
     told = ", ".join(f"{one['label']} {percent(one['values'][k])}" for one in chosen)
@@ -388,7 +359,7 @@ def draw_budgets(summary: Parts) -> Markup | None:
     if len(chosen) < 2 or len(summary["scale"]["radii"]) > 1:
         return None
     frame = Frame(WIDTH, HEIGHT, (-0.6, len(chosen) - 0.4), (0.0, 1.0))
-    body = [frame.grid((share, f"{share:.0%}") for share in (0.0, 0.25, 0.5, 0.75, 1.0))]
+    body = [frame.grid(SHARES)]
     for one in chosen:
         x, y = frame.x(one["l0"] - 0.3), frame.y(one["values"][0])
         width = round(frame.x(one["l0"] + 0.3) - x, 1)
@@ -400,37 +371,35 @@ def draw_budgets(summary: Parts) -> Markup | None:
     return wrap_svg(frame, "".join(body), "Certified accuracy by changed categories", told)
 
 
-def html(summary: Parts) -> Markup:
-    """Curves with their slider, and the same in numbers."""
-    return render(
+def blocks(summary: Parts) -> list[ui.Block]:
+    """Curves with their slider, and the same in numbers; LaTeX has them in per cent."""
+    scale, measure = summary["scale"], summary["accuracy"]["measure"]
+    radii = summary["table"]["radii"]
+    kinds = ["quoted" if radius == scale["quoted"] else "" for radius in radii]
+    heads = [ui.Cell(format_exactly(radius), kind=kind) for radius, kind in zip(radii, kinds, strict=True)]
+    lines: list[ui.Line] = [
+        [shorten(row["label"]), *(ui.Cell(text, kind=kind) for text, kind in zip(row["text"], kinds, strict=True))]
+        for row in summary["table"]["rows"]
+    ]
+    label = "The same in numbers"
+    caption = f"{label}{', by radius' if len(scale['radii']) > 1 else ''}"
+    table = ui.Table([ui.Cell("radius", ui.quiet("radius")), *heads], lines, label, caption, "accuracy-table")
+    bare = [[cell.removesuffix("\N{NO-BREAK SPACE}%") for cell in line] for line in table.texts]
+    title = f"{measure} in per cent; needs \\usepackage{{booktabs}}"
+    page = render(
         "accuracy",
         summary,
-        quoted_at=summary["scale"]["radii"].index(summary["scale"]["quoted"]),
+        quoted_at=scale["radii"].index(scale["quoted"]),
         draw_curves=draw_curves,
         draw_budgets=draw_budgets,
         style_of=style_of,
+        table=table.html(),
     )
-
-
-def markdown(summary: Parts) -> list[str]:
-    """The table."""
-    head = ["radius", *map(format_exactly, summary["table"]["radii"])]
-    if summary["threat"]["norm"] is None:
-        head = ["right and proven to hold" if summary["data"]["has_labels"] else "proven to hold", "share"]
-    rows = [[row["label"], *row["text"]] for row in summary["table"]["rows"]]
-    return [f"## {summary['accuracy']['measure'].capitalize()}", make_pipe_table(head, rows)]
-
-
-def latex(summary: Parts) -> list[str]:
-    """The table, in per cent."""
-    radii = summary["table"]["radii"]
-    head = [f"radius ({summary['threat']['norm_text']})", *map(format_exactly, radii)]
-    rows = [
-        [shorten(row["label"], NAME_LENGTH), *(text.removesuffix("\N{NO-BREAK SPACE}%") for text in row["text"])]
-        for row in summary["table"]["rows"]
+    return [
+        ui.Raw(page),
+        ui.in_markdown(ui.Heading(measure.capitalize()), table),
+        ui.in_latex(ui.Table([f"radius ({summary['threat']['norm_text']})", *heads], bare, latex_title=title)),
     ]
-    title = f"% {summary['accuracy']['measure']} in per cent; needs \\usepackage{{booktabs}}"
-    return [title, *make_tabular("l" + "r" * len(radii), head, rows)]
 
 
-SECTION = Section("accuracy", lambda s: s["accuracy"]["measure"].capitalize(), html, markdown, latex)
+SECTION = ui.Section("accuracy", lambda s: s["accuracy"]["measure"].capitalize(), blocks)

@@ -7,20 +7,20 @@ lie between its two classes.
 from __future__ import annotations
 
 import math
+from itertools import compress
 from typing import TypedDict
 
 import numpy as np
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from derand._core.arrays import BoolArray, IntArray
 from derand._core.text import format_count, format_exactly, format_short, format_short_down, plural, shorten
 from derand.metrics import certified_share
-from derand.report._charts import UNITS, WIDTH, Frame, choose_ticks, cut_radius, wrap_svg
+from derand.report import _blocks as ui
+from derand.report._charts import SHARES, UNITS, WIDTH, Frame, choose_ticks, cut_radius, mark_radius, wrap_svg
 from derand.report._facts import Facts, Size
 from derand.report._inputs import LabelArray, LabelInputs
-from derand.report._markup import make_pipe_table, mark_text, render
-from derand.report._text import percent
-from derand.report.sections import Section
+from derand.report._markup import percent, render
 
 
 class ClassAnswers(TypedDict):
@@ -183,7 +183,7 @@ def summarize_rivals(inputs: LabelInputs, radius: float) -> Rivals | None:
         "cells": found,
         "pairs": pairs[:_LISTED_PAIRS],
         "n_pairs": len(pairs),
-        "sentences": _say_rivals(inputs, answers, held, pairs, radius),
+        "sentences": _describe_rivals(inputs, answers, held, pairs, radius),
     }
 
 
@@ -287,12 +287,12 @@ def _describe_pair(
     }
 
 
-def _say_rivals(
+def _describe_rivals(
     inputs: LabelInputs, answers: IntArray, held: BoolArray, pairs: list[ClassPair], radius: float
 ) -> list[str]:
     """What stands out, in sentences: the commonest mistake, the weakest pair, and what never happens."""
     where = "within the limits" if inputs.plain.verdict is not None else f"at radius {format_exactly(radius)}"
-    told = _say_mistakes(inputs, answers)
+    told = _describe_mistakes(inputs, answers)
     n_open, weakest = int((~held).sum()), max(pairs, key=lambda pair: (pair["open"], -_as_size(pair)))
     if n_open:
         which = f", {format_count(weakest['open'])} of them between {_join(weakest)}" if weakest["open"] > 1 else ""
@@ -318,7 +318,7 @@ def _join(pair: ClassPair) -> str:
     return " and ".join(f"“{shorten(name, 30)}”" for name in pair["names"])
 
 
-def _say_mistakes(inputs: LabelInputs, answers: IntArray) -> list[str]:
+def _describe_mistakes(inputs: LabelInputs, answers: IntArray) -> list[str]:
     """The commonest mistake; nothing without labels."""
     counts = _count_confused(inputs, answers)
     if counts is None:
@@ -345,12 +345,12 @@ def draw_shares(summary: Parts) -> Markup | None:
     for k, one in enumerate(lines):
         n_right = one["answers"][summary["confusion"]["classes"].index(one["name"])]
         right, certified = n_right / one["n_rows"], float(one["certified"] or 0.0)
-        body.append(_name_line(frame, k, one["name"]))
+        body.append(frame.name(frame.top + _LINE * k + 15, one["name"], 15))
         for kind, start, stop in (("right", 0.0, certified), ("tint", certified, right), ("wrong", right, 1.0)):
             if stop > start:
                 body.append(_draw_bar(frame, k, f"bar-{kind}", start, stop))
         told.append(f"{one['name']}: {percent(right)} right, {one['certified_text']} right and certified")
-    body.append(frame.ticks(((share, f"{share:.0%}") for share in (0.0, 0.25, 0.5, 0.75, 1.0)), "rows of the class"))
+    body.append(frame.ticks(SHARES, "rows of the class"))
     return wrap_svg(frame, "".join(body), "Right and certified answers by true class", "; ".join(told))
 
 
@@ -367,13 +367,12 @@ def draw_spreads(summary: Parts) -> Markup | None:
     for k, one in enumerate(lines):
         least, low, middle, high, most = (min(float(size), end) for size in one["spread"])
         y = frame.top + _LINE * k + _LINE / 2
-        body.append(_name_line(frame, k, one["name"]))
+        body.append(frame.name(frame.top + _LINE * k + 15, one["name"], 15))
         body.append(f'<line class="whisker" x1="{frame.x(least)}" x2="{frame.x(most)}" y1="{y}" y2="{y}"/>')
         body.append(_draw_bar(frame, k, "bar-tint", low, high))
         body.append(f'<circle class="dot" cx="{frame.x(middle)}" cy="{y}" r="4"/>')
         told.append(f"{one['name']}: median {cut_radius(one['spread'][2])}")
-    x = frame.x(summary["scale"]["quoted"])
-    body.append(f'<line class="mark" x1="{x}" x2="{x}" y1="{frame.top}" y2="{frame.floor}"/>')
+    body.append(mark_radius(frame, summary["scale"]["quoted"], "mark"))
     title = f"radius ({summary['threat']['norm_text']}{UNITS.get(summary['noise']['unit'], '')})"
     body.append(frame.ticks(((tick, format_short(tick)) for tick in choose_ticks(0.0, end)), title))
     return wrap_svg(frame, "".join(body), "Radii by answer", "; ".join(told))
@@ -383,66 +382,76 @@ def _open_frame(n_lines: int, x_range: tuple[float, float]) -> Frame:
     return Frame(WIDTH, 50 + _LINE * n_lines, x_range, (0.0, 1.0), _LEFT, 12, 6, 40)
 
 
-def _name_line(frame: Frame, at: int, name: str) -> str:
-    y = frame.top + _LINE * at + 15
-    told, whole = escape(shorten(name, 15)), escape(name)
-    return f'<text class="tick end" x="{frame.left - 8}" y="{y}">{told}<title>{whole}</title></text>'
-
-
 def _draw_bar(frame: Frame, at: int, kind: str, start: float, stop: float) -> str:
     left, right = frame.x(start), frame.x(stop)
     width = round(max(right - left, 1.0), 1)
     return f'<rect class="{kind}" x="{left}" y="{frame.top + _LINE * at + 4}" width="{width}" height="{_LINE - 8}"/>'
 
 
-def html(summary: Parts) -> Markup:
+def blocks(summary: Parts) -> list[ui.Block]:
     """Tables of classes, answers and pairs, with their pictures."""
-    return render("classes", summary, shares=draw_shares(summary), spreads=draw_spreads(summary))
-
-
-def markdown(summary: Parts) -> list[str]:
-    """Answers by true class, what stands out, and the pairs that are least apart."""
-    return [*_mark_confusion(summary), *_mark_rivals(summary)]
-
-
-def _mark_confusion(summary: Parts) -> list[str]:
-    """Answers by true class, of several classes."""
-    confusion = summary["confusion"]
-    if confusion is None:
-        return []
-    head = ["truth", "rows", *(shorten(name, 16) for name in confusion["classes"]), "right", "certified"]
-    rows = [
-        [
-            one["name"],
-            format_count(one["n_rows"]),
-            *map(format_count, one["answers"]),
-            one["right_text"],
-            one["certified_text"],
-        ]
-        for one in confusion["rows"]
-    ]
-    return ["## Which class is taken for which", make_pipe_table(head, rows)]
-
-
-def _mark_rivals(summary: Parts) -> list[str]:
-    """What stands out of several classes, and the pairs that are least apart."""
     rivals = summary["rivals"]
-    if rivals is None:
-        return []
-    head = ["classes", "rows between them", "not certified", "confused", "median radius", "smallest"]
-    kept = [True, True, True, summary["data"]["has_labels"], *[summary["threat"]["norm"] is not None] * 2]
-    rows = [
-        [
-            f"{shorten(pair['names'][0], 24)} and {shorten(pair['names'][1], 24)}",
-            *(format_count(number) for number in (pair["n_rows"], pair["open"], pair["confused"] or 0)),
-            pair["median_text"],
-            pair["smallest_text"],
-        ]
-        for pair in rivals["pairs"]
+    assert rivals is not None  # asked by the section
+    has_radius = summary["threat"]["norm"] is not None
+    where = f"at {format_exactly(summary['scale']['quoted'])}" if has_radius else "within the limits"
+    confusion = []
+    if summary["confusion"] is not None:
+        confusion.append(_tabulate_confusion(summary["confusion"], where if has_radius else ""))
+    pairs = _tabulate_pairs(rivals, where, summary["data"]["has_labels"], has_radius)
+    page = render(
+        "classes",
+        summary,
+        shares=draw_shares(summary),
+        spreads=draw_spreads(summary),
+        confusion=ui.write_html(confusion),
+        pairs=pairs.html(),
+    )
+    return [
+        ui.Raw(page),
+        ui.in_markdown(
+            *(ui.Heading("Which class is taken for which") for _ in confusion),
+            *confusion,
+            ui.Heading("Which classes are least apart"),
+            ui.Bullets(rivals["sentences"]),
+            pairs,
+        ),
     ]
-    chosen = [[cell for cell, is_kept in zip(line, kept, strict=True) if is_kept] for line in [head, *rows]]
-    told = "\n".join(f"- {mark_text(sentence)}" for sentence in rivals["sentences"])
-    return ["## Which classes are least apart", told, make_pipe_table(chosen[0], chosen[1:])]
 
 
-SECTION = Section("classes", lambda s: "Classes" if s["rivals"] else "", html, markdown)
+def _tabulate_confusion(confusion: Confusion, where: str) -> ui.Table:
+    """Answers by true class."""
+    lines: list[ui.Line] = []
+    for at, row in enumerate(confusion["rows"]):
+        counts = [_tint_count(number, row["n_rows"], k == at) for k, number in enumerate(row["answers"])]
+        n_rows = format_count(row["n_rows"])
+        lines.append([ui.name_cell(row["name"], 30), n_rows, *counts, row["right_text"], row["certified_text"]])
+    heads = [ui.Cell(shorten(name, 16), title=name) for name in confusion["classes"]]
+    head: ui.Line = ["truth", "rows", *heads, "right", ui.Cell("certified", f"Certified {where}".rstrip())]
+    return ui.Table(head, lines, "Answers by true class", "Rows by true class and answer", "confusion")
+
+
+def _tint_count(number: int, total: int, is_right: bool) -> ui.Cell:
+    """A count of answers: right ones stand out, and wrong ones the more, the more there are."""
+    kind = "quoted" if is_right else "weak" if number else "quiet"
+    style = f"--weak: {round((number / total) ** 0.5, 3)}" if kind == "weak" else ""
+    return ui.Cell(format_count(number), kind=kind, style=style)
+
+
+def _tabulate_pairs(rivals: Rivals, where: str, has_labels: bool, has_radius: bool) -> ui.Table:
+    """The pairs of classes that are least apart."""
+    pairs, n_pairs = rivals["pairs"], rivals["n_pairs"]
+    head = ["classes", "rows between them", "not certified", "confused", "median radius", "smallest"]
+    lines: list[ui.Line] = []
+    for pair in pairs:
+        one, other = (shorten(name, 24) for name in pair["names"])
+        counts = ui.count_cells(pair["n_rows"], pair["open"], pair["confused"] or 0)
+        name = ui.Cell(f"{one} and {other}", title=" and ".join(pair["names"]))
+        lines.append([name, *counts, pair["median_text"], pair["smallest_text"]])
+    which = f"The {len(pairs)} weakest of {plural(n_pairs, 'pair')}" if n_pairs > len(pairs) else "All pairs"
+    first = f"{which}, those first with most rows that are {'confused or ' if has_labels else ''}not certified {where}"
+    kept = [True, True, True, has_labels, has_radius, has_radius]
+    shown = [list(compress(line, kept)) for line in lines]
+    return ui.Table(list(compress(head, kept)), shown, "The weakest pairs of classes", first, "pairs")
+
+
+SECTION = ui.Section("classes", lambda s: "Classes" if s["rivals"] else "", blocks)

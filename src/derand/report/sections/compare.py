@@ -1,13 +1,17 @@
 """Two models on the same rows, against the same changes: shares, curves, and rows on which they differ.
 
+Owns the way from the columns, categories and units of the one model to those of the other, and what is refused.
+
 Every share and probability comes from `derand.metrics`.
 """
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
-from typing import Literal, TypedDict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 from markupsafe import Markup
@@ -21,20 +25,25 @@ from derand._core.text import (
     format_up,
     join_words,
     plural,
+    quote_short,
     shorten,
 )
 from derand.certificates import Certificates
-from derand.metrics import EstimateSummary, certified_share, find_paired_chance, find_wilson_interval
-from derand.report._charts import HEIGHT, WIDTH, Frame, mark_radius, name_axis, radius_ticks, trace_steps, wrap_svg
+from derand.metrics import EstimateSummary, certified_share, compare_paired, compute_wilson_interval
+from derand.perturbation import Perturbation
+from derand.report import _blocks as ui
+from derand.report._charts import draw_shares, mark_radius, wrap_svg
 from derand.report._facts import Facts, Scale
-from derand.report._inputs import LabelInputs, name_estimator
-from derand.report._markup import make_pipe_table, make_tabular, mark_text, put_on_one_line, render
-from derand.report._other import OtherModel
-from derand.report._text import percent
-from derand.report._threat import say_trained
-from derand.report.sections import Section
-from derand.report.sections.accuracy import find_end, name_budget, spread_radii
+from derand.report._inputs import LabelInputs, Subject, name_estimator, name_features
+from derand.report._markup import percent
+from derand.report._settings import ReportSettings
+from derand.report.sections.accuracy import choose_end, name_budget, spread_radii
 from derand.report.sections.subgroups import LEVEL, write_interval
+from derand.report.sections.threat import describe_trained
+from derand.threat import EVERY, Threat
+
+if TYPE_CHECKING:
+    from derand.estimators import CertifiedClassifier
 
 
 class ComparedLine(TypedDict):
@@ -111,6 +120,146 @@ _NAMED = 3
 CURVES = ("line-main", "line-family line-1")
 """Classes of the two curves."""
 _NAME_LENGTH = 40
+_QUOTED = 5
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OtherModel:
+    """A second classifier, certified as that of the report."""
+
+    name: str
+    classifier: CertifiedClassifier
+    certificates: tuple[Certificates, ...]
+    """One per certificate of the report, in the same order."""
+    places: tuple[int, ...]
+    """The number that each of its columns has in the table of the report."""
+
+    @property
+    def kind(self) -> str:
+        """What it is."""
+        return name_estimator(self.classifier)
+
+
+def read_other(other: Any, X: Any, inputs: LabelInputs, asked: ReportSettings) -> OtherModel:
+    """Certify the rows of a report by another classifier, against the report's own threats.
+
+    A rule that was asked for holds for both, and so does a report on the model as deployed, without its noise.
+    """
+    from derand.estimators import CertifiedClassifier, certify_encoded, encode_rows
+
+    if not isinstance(other, CertifiedClassifier) or not hasattr(other, "ensemble_"):
+        raise TypeError(f"`compare` must be a fitted classifier of derand, got {type(other).__name__}.")
+    subject = inputs.subject
+    _require_classes(subject, other)
+    places = _match_columns(subject, other)
+    threats = [_translate(one.threat, subject, other, places) for one in inputs.certificates]
+    as_deployed = subject.noise is None and (subject.estimator is None or subject.estimator.noise_ is not None)
+    rule, noise = (inputs.plain.rule, "none") if as_deployed else (asked.rule, None)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the model of the report has said what is to be said
+            rows = encode_rows(other, _take_columns(X, places, other.encoding_.names is not None))
+            found = certify_encoded(other, rows, threats, rule=rule, proof=asked.proof, noise=noise)
+    except ValueError as error:
+        raise ValueError(f"`compare`: the other model cannot be certified as that of the report: {error}") from None
+    return OtherModel(asked.compare_name or "the other model", other, tuple(found), places)
+
+
+def _require_classes(subject: Subject, other: CertifiedClassifier) -> None:
+    own, theirs = (list(map(repr, np.asarray(one).tolist())) for one in (subject.classes, other.classes_))
+    if sorted(own) != sorted(theirs):
+        raise ValueError(
+            f"`compare` must answer with the same classes, {join_words(own[:_QUOTED])}, got a model that answers with "
+            f"{join_words(theirs[:_QUOTED])}."
+        )
+
+
+def _match_columns(subject: Subject, other: CertifiedClassifier) -> tuple[int, ...]:
+    """Which column of the report's table each column of the other model is, by name, or by number without names."""
+    names, own = other.encoding_.names, subject.names
+    n_features = other.ensemble_.n_features
+    if names is None or own == name_features(subject.model, None):
+        if n_features != len(own):
+            raise ValueError(
+                f"`compare` has {n_features} columns without names, and the model of the report has {len(own)}: "
+                "without names both must read the same table."
+            )
+        places = tuple(range(n_features))
+    else:
+        unknown = [quote_short(one) for one in names if one not in own]
+        if unknown:
+            raise ValueError(
+                f"`compare` reads {join_words(unknown[:_QUOTED])}, which the model of the report does not know: "
+                "nothing says what may change there. Make the report on the other model, and compare it with this one."
+            )
+        places = tuple(own.index(one) for one in names)
+    for at, place in enumerate(places):
+        if (at in other.encoding_.categories) != (place in subject.categories):
+            kinds = ("a category", "a number") if at in other.encoding_.categories else ("a number", "a category")
+            raise ValueError(
+                f"`compare` reads {quote_short(own[place])} as {kinds[0]}, and the model of the report as {kinds[1]}: "
+                "they cannot be certified against the same changes. Train both on columns of the same kinds."
+            )
+    return places
+
+
+def _take_columns(X: Any, places: tuple[int, ...], has_names: bool) -> Any:
+    """Columns of a table by number, in a table of the same kind; an array for a model without names."""
+    if hasattr(X, "iloc"):
+        taken = X.iloc[:, list(places)]
+    elif hasattr(X, "select") and hasattr(X, "columns"):  # polars, pyarrow
+        names = getattr(X, "column_names", X.columns)
+        taken = X.select([names[at] for at in places])
+    else:
+        return np.asarray(X)[:, list(places)]
+    return taken if has_names or not hasattr(taken, "to_numpy") else taken.to_numpy()
+
+
+def _translate(threat: Threat, subject: Subject, other: CertifiedClassifier, places: Sequence[int]) -> Threat:
+    """The same changes in the columns, and the codes of categories, of the other model."""
+    at = {place: number for number, place in enumerate(places)}
+    units = Perturbation.of(threat, subject.model.n_features, ()).units
+    kept: dict[str, Any] = {
+        name: {
+            column if column == EVERY else at[int(column)]: value
+            for column, value in getattr(threat, name).items()
+            if column == EVERY or int(column) in at
+        }
+        for name in ("limits", "domain", "steps")
+    }
+    kept["may_become"] = {
+        at[int(column)]: tuple(_translate_value(subject, other, int(column), at[int(column)], code) for code in codes)
+        for column, codes in threat.may_become.items()
+        if int(column) in at
+    }
+    takes_gaps = bool(other.ensemble_.missing_features)
+    return replace(
+        threat,
+        units=tuple(float(units[place]) for place in places),
+        frozen=tuple(at[int(column)] for column in threat.frozen if int(column) in at),
+        missing=threat.missing if takes_gaps else "fixed",
+        **kept,
+    )
+
+
+def _translate_value(subject: Subject, other: CertifiedClassifier, own: int, theirs: int, code: float) -> Any:
+    """A category as the other model's threat takes it: its value, None for a missing one; a code without values."""
+    known = subject.categories.get(own, ())
+    if math.isnan(code):
+        return None
+    if not other.encoding_.categories.get(theirs):
+        return code
+    return known[int(code)] if 0 <= code < len(known) else _NEVER_SEEN
+
+
+class _Never:
+    """A category that no table holds."""
+
+    def __repr__(self) -> str:
+        return "(never seen)"
+
+
+_NEVER_SEEN = _Never()
 
 
 def compute(inputs: LabelInputs, other: OtherModel | None, scale: Scale) -> Comparison | None:
@@ -118,7 +267,7 @@ def compute(inputs: LabelInputs, other: OtherModel | None, scale: Scale) -> Comp
     if other is None:
         return None
     both = (inputs.plain, other.certificates[0])
-    right = _find_right(inputs, both)
+    right = _mark_right(inputs, both)
     radii, major, end = _choose_radii(both, scale)
     curves = [certified_share(ok, one.radius, radii).tolist() for ok, one in zip(right, both, strict=True)]
     shares = _list_shares(inputs, other, right, scale["quoted"])
@@ -141,7 +290,7 @@ def compute(inputs: LabelInputs, other: OtherModel | None, scale: Scale) -> Comp
     }
 
 
-def _find_right(inputs: LabelInputs, both: Sequence[Certificates]) -> list[BoolArray]:
+def _mark_right(inputs: LabelInputs, both: Sequence[Certificates]) -> list[BoolArray]:
     """Which answers of each are right; all count where there are no labels."""
     if inputs.truth is None:
         return [np.ones(inputs.n_rows, dtype=bool) for _ in both]
@@ -154,7 +303,7 @@ def _choose_radii(both: Sequence[Certificates], scale: Scale) -> tuple[list[floa
         return [0.0], [0.0], 0.0
     quoted = scale["quoted"]
     radii, major = max((spread_radii(one) for one in both), key=lambda found: found[0][-1])
-    return sorted({*radii, quoted}), sorted({*major, quoted}), find_end(radii[-1], quoted)
+    return sorted({*radii, quoted}), sorted({*major, quoted}), choose_end(radii[-1], quoted)
 
 
 def _hold(certificates: Certificates, radius: float) -> BoolArray:
@@ -178,9 +327,9 @@ def _compare_share(name: str, first: BoolArray, second: BoolArray) -> ComparedSh
     only = [int((first & ~second).sum()), int((second & ~first).sum())]
     return {
         "name": name,
-        "shares": [find_wilson_interval(int(one.sum()), one.size).to_dict() for one in (first, second)],
+        "shares": [compute_wilson_interval(int(one.sum()), one.size).to_dict() for one in (first, second)],
         "only": only,
-        "chance": find_paired_chance(*only),
+        "chance": compare_paired(*only),
     }
 
 
@@ -206,7 +355,7 @@ def _list_facts(inputs: LabelInputs, other: OtherModel) -> list[ComparedLine]:
         "Model": [own, other.kind],
         "Noise": [shorten(noise.split("(")[0], 40) for noise in noises],
         "Rule": [inputs.rule, theirs.rule],
-        "Trained for": [say_trained(subject.estimator), say_trained(other.classifier)],
+        "Trained for": [describe_trained(subject.estimator), describe_trained(other.classifier)],
     }
     return [
         {"name": name, "texts": texts, "intervals": ["", ""]}
@@ -225,13 +374,13 @@ def _list_remarks(inputs: LabelInputs, other: OtherModel) -> list[str]:
             f"The other model was trained for another kind of change, {norms[0]}; here both are certified for "
             f"{norms[1]}."
         )
-    trained = [say_trained(inputs.subject.estimator), say_trained(other.classifier)]
+    trained = [describe_trained(inputs.subject.estimator), describe_trained(other.classifier)]
     if all(trained) and trained[0] != trained[1]:
         remarks.append(
             f"The two were trained for different changes, this model for {trained[0]}, the other for {trained[1]}: "
             "what is certified may differ for that reason alone."
         )
-    differ = _find_other_units(inputs, other)
+    differ = _list_other_units(inputs, other)
     if differ:
         more = f" and {len(differ) - _NAMED:,} more" if len(differ) > _NAMED else ""
         remarks.append(
@@ -246,7 +395,7 @@ def _list_remarks(inputs: LabelInputs, other: OtherModel) -> list[str]:
     return remarks
 
 
-def _find_other_units(inputs: LabelInputs, other: OtherModel) -> list[str]:
+def _list_other_units(inputs: LabelInputs, other: OtherModel) -> list[str]:
     """Numbers that the other model counts in another unit than the report."""
     if inputs.threat.norm in (None, 0):
         return []
@@ -334,12 +483,7 @@ def _draw_comparison(summary: Parts) -> Markup | None:
     if comparison is None or len(comparison["radii"]) < 2:
         return None
     radii, end, quoted = comparison["radii"], comparison["end"], summary["scale"]["quoted"]
-    shown = [radius for radius in radii if radius <= end]
-    frame = Frame(WIDTH, HEIGHT, (0.0, end), (0.0, 1.0))
-    body = [frame.grid((share, f"{share:.0%}") for share in (0.0, 0.25, 0.5, 0.75, 1.0))]
-    body.append(frame.ticks(((r, format_short(r)) for r in radius_ticks(summary, end)), name_axis(summary)))
-    for style, values in zip(reversed(CURVES), reversed(comparison["curves"]), strict=True):
-        body.append(f'<path class="{style}" d="{trace_steps(frame, shown, values[: len(shown)])}"/>')
+    frame, body = draw_shares(summary, radii, end, list(zip(CURVES, comparison["curves"], strict=True)))
     body.append(mark_radius(frame, quoted, "mark"))
     at = radii.index(quoted)
     told = ", ".join(
@@ -349,27 +493,60 @@ def _draw_comparison(summary: Parts) -> Markup | None:
     return wrap_svg(frame, "".join(body), title, f"At radius {format_exactly(quoted)}: {told}")
 
 
-def _list_lines(comparison: Comparison) -> list[list[str]]:
-    """The figures of both models, with their intervals."""
+def blocks(summary: Parts) -> list[ui.Block]:
+    """Both in numbers and in one chart, and rows on which they differ."""
+    found = summary["comparison"]
+    assert found is not None  # asked by the section
+    names, chart = _name_models(found), _draw_comparison(summary)
+    quoted, measure = summary["scale"]["quoted"], found["measure"].capitalize()
+    legend = [(style, name) for style, name in zip(CURVES, names, strict=True)]
+    figure = ui.Figure(chart, f"{measure} of both", [*legend, ("line-mark", f"radius {format_exactly(quoted)}")])
     return [
-        [
-            line["name"],
-            *(
-                f"{text} ({interval})" if interval else text
-                for text, interval in zip(line["texts"], line["intervals"], strict=True)
-            ),
-        ]
-        for line in comparison["lines"]
+        ui.Heading(f"Beside {names[1]}", "compare"),
+        ui.Paragraph(found["sentence"], "example", "comparison"),
+        ui.on_page(*(ui.Paragraph(remark, "fine") for remark in found["remarks"])),
+        ui.in_markdown(ui.Paragraph(" ".join(found["remarks"]))),
+        ui.in_latex(*(ui.Comment(text) for text in (found["sentence"], *found["remarks"]))),
+        ui.Group("beside compared", [_tabulate_lines(found, summary["data"]["n_rows"]), figure]),
+        *([] if chart is None else [_tabulate_curves(found, quoted)]),
+        *(
+            _show_disagreements(summary, table, names, is_open=at == 0)
+            for at, table in enumerate(found["disagreements"])
+        ),
     ]
 
 
-def _list_curves(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
-    """The shares of both models by radius: head and lines."""
-    head = ["radius", *(format_exactly(radius) for radius in comparison["major"])]
-    return head, [[name, *texts] for name, texts in zip(_name_models(comparison), comparison["table"], strict=True)]
+def _tabulate_lines(comparison: Comparison, n_rows: int) -> ui.Table:
+    """The figures of both models, with their intervals."""
+    lines: list[ui.Line] = []
+    for line in comparison["lines"]:
+        pairs = zip(line["texts"], line["intervals"], strict=True)
+        shown = [(f"{text} ({small})" if small else text, ui.tag("small", small), text) for text, small in pairs]
+        cells = [ui.Cell(told, Markup("{}{}").format(text, small), "wrapped") for told, small, text in shown]
+        lines.append([line["name"], *cells])
+    heads = [ui.Cell(name) for name in _name_models(comparison)]
+    head = [ui.Cell("", ui.quiet(plural(n_rows, "row"))), *heads]
+    return ui.Table(head, lines, "Both models in numbers", test="compared", kind="numeric contrasts", latex_title="")
 
 
-def _say_shown(table: DisagreementTable) -> str:
+def _tabulate_curves(comparison: Comparison, quoted: float) -> ui.Table:
+    """The shares of both models by radius."""
+    kinds = ["quoted" if radius == quoted else "" for radius in comparison["major"]]
+    heads = [
+        ui.Cell(format_exactly(radius), kind=kind) for radius, kind in zip(comparison["major"], kinds, strict=True)
+    ]
+    lines: list[ui.Line] = [
+        [name, *(ui.Cell(text, kind=kind) for text, kind in zip(texts, kinds, strict=True))]
+        for name, texts in zip(_name_models(comparison), comparison["table"], strict=True)
+    ]
+    head, label = (
+        [ui.Cell("radius", ui.quiet("radius")), *heads],
+        f"{comparison['measure'].capitalize()} of both models by radius",
+    )
+    return ui.Table(head, lines, label, test="compared-curves", latex_title=f"{comparison['measure']} of both")
+
+
+def _count_shown(table: DisagreementTable) -> str:
     """How many of the rows are listed, of how many."""
     if not table["n_rows"]:
         return "There are none."
@@ -378,74 +555,50 @@ def _say_shown(table: DisagreementTable) -> str:
     return f"{format_count(len(table['rows']))} of {plural(table['n_rows'], 'row')}."
 
 
-def _tabulate_disagreements(
-    comparison: Comparison, table: DisagreementTable, has_radius: bool
-) -> tuple[list[str], list[list[str]]]:
-    """Rows on which the two differ: head and lines."""
-    has_truth = any(row["truth"] is not None for row in table["rows"])
-    mine, theirs = _name_models(comparison)
-    what = "radius" if has_radius else "verdict"
-    head = ["row", *(["truth"] if has_truth else []), mine, f"{what}, {mine}", theirs, f"{what}, {theirs}"]
-    lines = [
-        [
-            str(row["row"]) if row["name"] is None else shorten(row["name"], _NAME_LENGTH),
-            *([shorten(row["truth"], _NAME_LENGTH)] if has_truth and row["truth"] is not None else []),
-            shorten(row["labels"][0], _NAME_LENGTH),
-            row["texts"][0],
-            shorten(row["labels"][1], _NAME_LENGTH),
-            row["texts"][1],
+def _show_disagreements(summary: Parts, table: DisagreementTable, names: list[str], *, is_open: bool) -> ui.Details:
+    """Rows on which the two differ in one way."""
+    what, has_truth = "radius" if summary["threat"]["norm"] is not None else "verdict", summary["data"]["has_labels"]
+    heads = [cell for name in names for cell in (ui.Cell(name), ui.Cell(f"{what}, {name}", what.capitalize()))]
+    lines: list[ui.Line] = []
+    for row in table["rows"]:
+        number = ui.Cell(str(row["row"]), format_count(row["row"]))
+        name = number if row["name"] is None else ui.Cell(shorten(row["name"], _NAME_LENGTH))
+        truth = (
+            [] if row["truth"] is None else [ui.Cell(shorten(row["truth"], _NAME_LENGTH), shorten(row["truth"], 30))]
+        )
+        cells = [
+            cell
+            for label, text in zip(row["labels"], row["texts"], strict=True)
+            for cell in (_write_label(label, row["truth"]), ui.Cell(text))
         ]
-        for row in table["rows"]
-    ]
-    return head, lines
-
-
-def html(summary: Parts) -> Markup:
-    """Both in numbers and in one chart, and rows on which they differ."""
-    found = summary["comparison"]
-    assert found is not None
-    return render(
-        "compare",
-        summary,
-        names=_name_models(found),
-        chart=_draw_comparison(summary),
-        curves=CURVES,
-        say_shown=_say_shown,
+        lines.append([name, *truth, *cells])
+    head: ui.Line = ["row", *(["truth"] if has_truth else []), *heads]
+    order = ""
+    if len(lines) < table["n_rows"]:
+        sure = table["key"] == "answers"
+        order = " Those that both are surest of come first." if sure else " Those whose radii differ most come first."
+    rows = [ui.Table(head, lines, table["title"], test="disagreement-rows", kind="")] if lines else []
+    counted = f"{format_count(table['n_rows'])} of {format_count(summary['data']['n_rows'])}"
+    shown = _count_shown(table)
+    return ui.Details(
+        "",
+        [
+            ui.in_markdown(ui.Heading(table["title"], level=3), ui.Paragraph(shown)),
+            ui.on_page(ui.Paragraph(shown + order, "fine")),
+            *rows,
+        ],
+        summary=f"{table['title']}: {counted}",
+        test="disagreement",
+        is_open=is_open and bool(lines),
     )
 
 
-def markdown(summary: Parts) -> list[str]:
-    """Two models side by side, and rows on which they differ."""
-    found = summary["comparison"]
-    if found is None:
-        return []
-    names = _name_models(found)
-    parts = [
-        f"## Beside {mark_text(names[1])}",
-        mark_text(found["sentence"]),
-        mark_text(" ".join(found["remarks"])),
-        make_pipe_table(["", *map(mark_text, names)], _list_lines(found)),
-    ]
-    if len(found["radii"]) > 1:
-        parts.append(make_pipe_table(*_list_curves(found)))
-    for table in found["disagreements"]:
-        parts += [f"### {mark_text(table['title'])}", _say_shown(table)]
-        head, rows = _tabulate_disagreements(found, table, summary["threat"]["norm"] is not None)
-        parts += [make_pipe_table([mark_text(name) for name in head], rows)] if rows else []
-    return parts
+def _write_label(label: str, truth: str | None) -> ui.Cell:
+    """An answer; the page says where it is wrong."""
+    page: ui.Text = shorten(label, 30)
+    if truth is not None and label != truth:
+        page = Markup("{} {}").format(page, ui.tag("span", "wrong", class_="bad"))
+    return ui.Cell(shorten(label, _NAME_LENGTH), page)
 
 
-def latex(summary: Parts) -> list[str]:
-    """Two models side by side, as tables below the others."""
-    found = summary["comparison"]
-    if found is None:
-        return []
-    lines = [f"% {put_on_one_line(sentence)}" for sentence in (found["sentence"], *found["remarks"])]
-    lines += make_tabular("lrr", ["", *_name_models(found)], _list_lines(found))
-    if len(found["radii"]) > 1:
-        head, rows = _list_curves(found)
-        lines += [f"% {found['measure']} of both", *make_tabular("l" + "r" * (len(head) - 1), head, rows)]
-    return lines
-
-
-SECTION = Section("compare", lambda s: "Two models" if s["comparison"] else "", html, markdown, latex)
+SECTION = ui.Section("compare", lambda s: "Two models" if s["comparison"] else "", blocks)

@@ -12,26 +12,25 @@ from importlib import metadata
 from typing import Any, TypedDict
 
 import numpy as np
-from markupsafe import Markup
 
 import derand
 from derand._core.arrays import FloatArray
 from derand._core.text import format_short, format_threshold, join_words, plural, shorten
+from derand.report import _blocks as ui
 from derand.report._facts import (
     DataFacts,
     ModelFacts,
     NoiseFacts,
-    NumberData,
-    NumberRule,
     ProofCount,
+    RegressionData,
+    RegressionRule,
     RegressorFacts,
     RuleFacts,
 )
 from derand.report._inputs import Inputs, IntervalInputs, LabelArray, LabelInputs, Subject, name_estimator
-from derand.report._markup import mark_list, mark_text, render
+from derand.report._markup import render
 from derand.report._settings import ReportSettings
-from derand.report._threat import describe_measure, describe_unit
-from derand.report.sections import Section
+from derand.report.sections.threat import describe_measure, describe_unit
 from derand.storage import FileMark, hash_model
 
 
@@ -109,7 +108,7 @@ def describe_labels(inputs: LabelInputs) -> DataFacts:
     }
 
 
-def describe_numbers(inputs: IntervalInputs) -> NumberData:
+def describe_targets(inputs: IntervalInputs) -> RegressionData:
     """On which rows."""
     return {
         "n_rows": inputs.n_rows,
@@ -175,7 +174,7 @@ def _read_fixed_time() -> datetime | None:
         ) from None
 
 
-def describe_number_rule(inputs: IntervalInputs) -> NumberRule:
+def describe_regression_rule(inputs: IntervalInputs) -> RegressionRule:
     """How the answer of a regressor is found."""
     if inputs.subject.noise is None:
         return {"name": inputs.rule, "sentence": "The answer is that of the model as deployed, without noise."}
@@ -186,24 +185,24 @@ def describe_number_rule(inputs: IntervalInputs) -> NumberRule:
 
 def describe_rule(inputs: LabelInputs) -> RuleFacts:
     """The rule, and how many radii each proof gave."""
-    answer = _say_answer(inputs)
+    answer = _describe_answer(inputs)
     counts = _count_proofs(inputs)
     return {
         "name": inputs.plain.rule,
         "answer": answer,
-        "sentence": f"The model's answer is {answer}.{_say_threshold(inputs)}",
+        "sentence": f"The model's answer is {answer}.{_describe_threshold(inputs)}",
         "proof": inputs.proof,
         "proofs": counts,
         "proof_sentence": " ".join(
-            [_say_proofs(inputs, {one["proof"]: one["n_rows"] for one in counts}), _say_exact(inputs)]
+            [_describe_proofs(inputs, {one["proof"]: one["n_rows"] for one in counts}), _describe_exact(inputs)]
         ),
     }
 
 
-def _say_answer(inputs: LabelInputs) -> str:
+def _describe_answer(inputs: LabelInputs) -> str:
     subject, rule = inputs.subject, inputs.plain.rule
     if subject.classes.size > 2:
-        return _say_largest(inputs)
+        return _describe_largest(inputs)
     low, high = (f"“{shorten(str(name), 40)}”" for name in subject.classes.tolist())
     if subject.noise is None:
         start = "that of the model as deployed, without noise"
@@ -220,7 +219,7 @@ def _say_answer(inputs: LabelInputs) -> str:
     return f"{high} where the expected score under noise is above the threshold, and {low} elsewhere"
 
 
-def _say_threshold(inputs: LabelInputs) -> str:
+def _describe_threshold(inputs: LabelInputs) -> str:
     """From which probability on the score decides for the second class, where that is not one half."""
     threshold = getattr(inputs.subject.estimator, "decision_threshold_", None)
     if threshold is None or threshold == 0.5:
@@ -230,7 +229,7 @@ def _say_threshold(inputs: LabelInputs) -> str:
     return f"{start} from a probability of {format_threshold(threshold)} on."
 
 
-def _say_largest(inputs: LabelInputs) -> str:
+def _describe_largest(inputs: LabelInputs) -> str:
     """The answer of several classes."""
     if inputs.subject.noise is None:
         return "the class of the largest score, by the model as deployed, without noise"
@@ -244,7 +243,7 @@ def _count_proofs(inputs: LabelInputs) -> list[ProofCount]:
     return [{"proof": name, "n_rows": int((found == name).sum())} for name in _PROOFS if (found == name).any()]
 
 
-def _say_proofs(inputs: LabelInputs, counts: dict[str, int]) -> str:
+def _describe_proofs(inputs: LabelInputs, counts: dict[str, int]) -> str:
     """Which proof gave how many radii, or verdicts where limits alone say what may change."""
     what = "radius" if inputs.threat.norm is not None else "proof that a row holds"
     nothing = counts.get("none", 0)
@@ -272,7 +271,7 @@ def _say_proofs(inputs: LabelInputs, counts: dict[str, int]) -> str:
     )
 
 
-def _say_exact(inputs: LabelInputs) -> str:
+def _describe_exact(inputs: LabelInputs) -> str:
     """Why a radius is a proof."""
     law = "the law of the score under noise"
     if inputs.subject.model.weights is not None:
@@ -333,7 +332,7 @@ def list_facts(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Model", f"{kind}, {', '.join(counted)}"),
         ("Parameters", ", ".join(f"{name}={value}" for name, value in model["parameters"].items())),
         ("Columns that the model does not read", _list_not_read(model["not_read"])),
-        ("Noise", _say_noise(summary["noise"])),
+        ("Noise", _describe_noise(summary["noise"])),
         ("Rule", summary["rule"]["sentence"]),
         ("Proof", summary["rule"].get("proof_sentence", "")),
         ("Threat", " ".join(summary["threat"]["sentences"])),
@@ -342,7 +341,7 @@ def list_facts(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
         *_list_sums(summary["checksums"]),
         ("Configuration", computed["configuration"] or ""),
         ("Versions", ", ".join(f"{name} {version}" for name, version in computed["versions"].items())),
-        ("Time", _say_time(computed)),
+        ("Time", _describe_time(computed)),
     ]
     return [(name, value) for name, value in facts if value]
 
@@ -358,14 +357,14 @@ def _list_sums(checksums: list[Checksum]) -> list[tuple[str, str]]:
     ]
 
 
-def _say_noise(noise: NoiseFacts) -> str:
+def _describe_noise(noise: NoiseFacts) -> str:
     if noise["magnitude"] is None:
         return "none: the model as deployed"
     magnitude = f"{noise['parameter'].replace('_', ' ')} {format_short(noise['magnitude'])}"
     return f"{noise['name']}, {magnitude}; certifies l{noise['norm']} balls"
 
 
-def _say_time(computed: Computed) -> str:
+def _describe_time(computed: Computed) -> str:
     certifying, reporting = computed["certify_seconds"], computed["report_seconds"]
     if certifying is None or reporting is None:
         return computed["when"]
@@ -379,16 +378,15 @@ def _list_not_read(names: list[str]) -> str:
     return ", ".join(f"“{shorten(name, 30)}”" for name in names[:_LISTED_NAMES]) + f"{more}: they may change at will"
 
 
-def html(summary: Mapping[str, Any]) -> Markup:
-    """The facts, and for a classifier what the words mean."""
-    return render("computed", summary, facts=list_facts(summary))
+def blocks(summary: Mapping[str, Any]) -> list[ui.Block]:
+    """The facts; the page says what words mean in a report on a classifier, Markdown what is left out."""
+    left_out = [ui.Heading("Left out"), ui.Bullets(summary["left_out"])] if summary["left_out"] else []
+    return [
+        ui.Heading("How it was computed", "computed"),
+        ui.FactList(list_facts(summary), "facts wide"),
+        *([] if "radius" in summary else [ui.Raw(render("words", summary))]),
+        ui.in_markdown(*left_out),
+    ]
 
 
-def markdown(summary: Mapping[str, Any]) -> list[str]:
-    """The facts, and what is left out."""
-    facts = "\n".join(f"- {mark_text(name)}: {mark_text(value)}" for name, value in list_facts(summary))
-    left_out = ["## Left out", mark_list(summary["left_out"])] if summary["left_out"] else []
-    return ["## How it was computed", facts, *left_out]
-
-
-SECTION = Section("computed", lambda s: "How computed", html, markdown)
+SECTION = ui.Section("computed", lambda s: "How computed", blocks)

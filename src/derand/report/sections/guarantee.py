@@ -6,8 +6,6 @@ import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypedDict
 
-from markupsafe import Markup
-
 from derand._core.text import (
     format_count,
     format_exactly,
@@ -20,19 +18,23 @@ from derand._core.text import (
 )
 from derand.explain import multiply_down
 from derand.metrics import RadiusFigures, describe_costs
+from derand.report import _blocks as ui
 from derand.report._facts import RuleFacts, Scale, ThreatFacts
 from derand.report._inputs import IntervalInputs, LabelInputs
-from derand.report._markup import mark_list, mark_text, render
-from derand.report._text import percent
-from derand.report._threat import describe_measure, describe_threat, say_also, say_covered, say_size
-from derand.report.sections import Section
+from derand.report._markup import percent
 from derand.report.sections.accuracy import Accuracy
-from derand.report.sections.answers import Answers, name_constant
-from derand.report.sections.errors import Errors
 from derand.report.sections.intervals import Spread
 from derand.report.sections.limits import VerdictCount, Verdicts
+from derand.report.sections.predictions import Answers, Errors, name_constant
 from derand.report.sections.radii import Radii
 from derand.report.sections.shapes import Shape
+from derand.report.sections.threat import (
+    describe_also,
+    describe_covered,
+    describe_measure,
+    describe_size,
+    describe_threat,
+)
 
 
 class HeadlineNumber(TypedDict):
@@ -83,34 +85,45 @@ def compute(
     """The paragraph, how size is measured (the most important feature is the example), the limits, the headlines."""
     at = scale["radii"].index(scale["quoted"])
     curves = {one["key"]: one["values"] for one in accuracy["series"]}
+    share = curves["all"][at]
     if words.verdicts is None:
-        sentences = _say_radii(inputs, scale, curves, at)
+        sentences = [_describe_share(inputs, scale, share)]
+        if len(inputs.certificates) > 1:
+            left = percent(curves["l0=1"][at])
+            also = f"If any one of its categories may become anything at the same time, {left} of the rows remain."
+            sentences.append(also)
+        sentences.append("This is proven and not tested.")
         numbers = _list_numbers(inputs, scale, radii, curves, at)
     else:
-        sentences = _say_verdicts(inputs, words.verdicts, curves["all"][at])
+        sentences = [words.verdicts["sentence"]]
+        if inputs.truth is not None:
+            sentences.append(f"For {_count_share(share, inputs)} the answer is right and proven to hold.")
+        sentences.append("What holds is proven and not tested; what flips was tried on the model.")
         numbers = _count_verdicts(words.verdicts["counts"][0])
     if words.answers is not None:
-        numbers = [*_list_answers(words.answers), *(_compare(one, words.answers) for one in numbers)]
-    sentences.append(_say_proven(inputs))
-    measure, foremost = describe_measure(inputs), _find_foremost(inputs, shapes)
+        constant = name_constant(words.answers["figures"])
+        for one in numbers:
+            one["note"] += f"; {constant}" if one["name"] in _SHARES else ""
+        numbers = [*_list_answers(words.answers), *numbers]
+    measure, foremost = describe_measure(inputs), _choose_example(inputs, shapes)
     if measure and foremost is not None and scale["quoted"] > 0 and inputs.threat.norm != 0:
         measure = f"{measure} {_give_example(inputs, scale, foremost)}".rstrip()
-    measure = " ".join(filter(None, [measure, _say_scale(scale)]))
+    measure = " ".join(filter(None, [measure, _describe_scale(scale)]))
     return {
-        "paragraph": " ".join(filter(None, sentences)),
+        "paragraph": " ".join(sentences),
         "measure": measure,
         "limits": _list_limits(inputs, scale),
         "numbers": numbers,
     }
 
 
-def _find_foremost(inputs: LabelInputs, shapes: list[Shape]) -> int | None:
+def _choose_example(inputs: LabelInputs, shapes: list[Shape]) -> int | None:
     """The most important numerical feature that may change, as far as that is known."""
     ranked = [shape["feature"] for shape in shapes if shape["kind"] == "numerical"]
     return next((feature for feature in [*ranked, *inputs.moving] if feature in inputs.moving), None)
 
 
-def _say_scale(scale: Scale) -> str:
+def _describe_scale(scale: Scale) -> str:
     """Where the radius of the text comes from."""
     if scale["quoted"] == 0:
         return ""
@@ -124,47 +137,22 @@ def _say_scale(scale: Scale) -> str:
     return f"{told} The model was trained for {format_exactly(scale['trained'] or 0.0)}."
 
 
-def _say_radii(inputs: LabelInputs, scale: Scale, curves: dict[str, list[float]], at: int) -> list[str]:
-    sentences = [_say_share(inputs, scale, curves["all"][at])]
-    if len(inputs.certificates) > 1:
-        sentences.append(_say_categories(curves, at))
-    return sentences
-
-
-def _say_verdicts(inputs: LabelInputs, verdicts: Verdicts, share: float) -> list[str]:
-    """How many answers flip within the limits, and how many are right and hold."""
-    sentences = [verdicts["sentence"]]
-    if inputs.truth is not None:
-        sentences.append(f"For {_rows_of(share, inputs)} the answer is right and proven to hold.")
-    return sentences
-
-
-def _rows_of(share: float, inputs: LabelInputs) -> str:
+def _count_share(share: float, inputs: LabelInputs) -> str:
     rows = round(share * inputs.n_rows)
     return f"{format_count(rows)} of {plural(inputs.n_rows, 'row')} ({percent(share)})"
 
 
-def _say_share(inputs: LabelInputs, scale: Scale, share: float) -> str:
-    start, answer = f"For {_rows_of(share, inputs)}", "the model's answer"
+def _describe_share(inputs: LabelInputs, scale: Scale, share: float) -> str:
+    start, answer = f"For {_count_share(share, inputs)}", "the model's answer"
     if inputs.truth is not None:
         start, answer = f"{start} the model's answer is right, and", "it"
-    also = say_also(inputs)
+    also = describe_also(inputs)
     if not inputs.subject.model.numerical_features:
         return f"{start} no change of the row's numbers{also} can alter {answer}: the model reads none."
     if scale["quoted"] == 0:
         return f"{start} no change of the row's numbers that is small enough{also} can alter {answer}."
-    return f"{start} no change {say_size(inputs, scale['quoted'])}{also} can alter {answer}, whoever makes the change."
-
-
-def _say_categories(curves: dict[str, list[float]], at: int) -> str:
-    share = percent(curves["l0=1"][at])
-    return f"If any one of its categories may become anything at the same time, {share} of the rows remain."
-
-
-def _say_proven(inputs: LabelInputs) -> str:
-    if inputs.threat.norm is None:
-        return "What holds is proven and not tested; what flips was tried on the model."
-    return "This is proven and not tested."
+    size = describe_size(inputs, scale["quoted"])
+    return f"{start} no change {size}{also} can alter {answer}, whoever makes the change."
 
 
 def _list_limits(inputs: LabelInputs, scale: Scale) -> list[str]:
@@ -189,11 +177,11 @@ def _list_limits(inputs: LabelInputs, scale: Scale) -> list[str]:
         )
     if inputs.subject.model.missing_features and not inputs.threat.missing_budget:
         limits.append("Numbers that go missing, or missing ones that appear, are not covered.")
-    limits.append(_say_whose(inputs))
+    limits.append(_describe_whose(inputs))
     return limits
 
 
-def _say_whose(inputs: LabelInputs) -> str:
+def _describe_whose(inputs: LabelInputs) -> str:
     """Which model it is about."""
     estimator = inputs.subject.estimator
     if inputs.subject.noise is None and estimator is not None and estimator.noise_ is None:
@@ -268,13 +256,6 @@ def _list_answers(answers: Answers) -> list[HeadlineNumber]:
     ]
 
 
-def _compare(number: HeadlineNumber, answers: Answers) -> HeadlineNumber:
-    """A share of right answers with what the constant answer gets."""
-    if number["name"] not in _SHARES:
-        return number
-    return {**number, "note": f"{number['note']}; {name_constant(answers['figures'])}"}
-
-
 def _count_verdicts(count: VerdictCount) -> list[HeadlineNumber]:
     total = f"of {plural(count['n_rows'], 'decision')}"
     return [
@@ -284,9 +265,9 @@ def _count_verdicts(count: VerdictCount) -> list[HeadlineNumber]:
     ]
 
 
-def compute_for_numbers(inputs: IntervalInputs, moves: Spread, errors: Errors | None) -> Guarantee:
+def compute_for_regression(inputs: IntervalInputs, moves: Spread, errors: Errors | None) -> Guarantee:
     threat = describe_threat(inputs)
-    change = say_covered(inputs.intervals.radius, inputs.threat.norm)
+    change = describe_covered(inputs.intervals.radius, inputs.threat.norm)
     half, nine, most = (format_short_up(float(moves[key])) for key in ("half_of_rows", "nine_in_ten", "largest"))
     others = ""
     if threat["l0"] or threat["missing"]:
@@ -319,22 +300,26 @@ def compute_for_numbers(inputs: IntervalInputs, moves: Spread, errors: Errors | 
     }
 
 
-def html(summary: Mapping[str, Any]) -> Markup:
+def blocks(summary: Mapping[str, Any]) -> list[ui.Block]:
     """Headline numbers, the guarantee, what is not guaranteed, and what is left out."""
-    return render("guarantee", summary)
+    found, title = summary["guarantee"], "What is not guaranteed"
+    is_classifier = "scale" in summary
+    left_out = ui.Details(
+        "limits", [ui.Bullets(summary["left_out"], test="left-out")], summary="What is left out, and why"
+    )
+    return [
+        ui.on_page(
+            ui.Heading("What is guaranteed", "guarantee"),
+            ui.FactList([(one["name"], one["value"], one["note"]) for one in found["numbers"]], "numbers"),
+        ),
+        ui.Paragraph(found["paragraph"], "statement", "guarantee"),
+        ui.Paragraph(found["measure"], "fine")
+        if is_classifier
+        else ui.Paragraph(" ".join(summary["threat"]["sentences"]), "fine", "threat"),
+        *([ui.in_markdown(ui.Heading(title))] if is_classifier else []),
+        ui.Group("limits", [ui.on_page(ui.Heading(title, level=3)), ui.Bullets(found["limits"], test="limits")]),
+        *([ui.on_page(left_out)] if summary["left_out"] else []),
+    ]
 
 
-def markdown(summary: Mapping[str, Any]) -> list[str]:
-    """The guarantee and its limits."""
-    found = summary["guarantee"]
-    if "scale" not in summary:  # a regressor
-        return [
-            mark_text(found["paragraph"]),
-            mark_text(" ".join(summary["threat"]["sentences"])),
-            mark_list(found["limits"]),
-        ]
-    heads = [mark_text(found["paragraph"]), mark_text(found["measure"]), "## What is not guaranteed"]
-    return [*heads, mark_list(found["limits"])]
-
-
-SECTION = Section("guarantee", lambda s: "Guarantee", html, markdown)
+SECTION = ui.Section("guarantee", lambda s: "Guarantee", blocks)

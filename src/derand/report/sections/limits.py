@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, TypedDict
+from typing import TypedDict
 
 import numpy as np
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from derand._core.arrays import BoolArray, FloatArray
 from derand._core.text import format_count, format_exactly, format_move, format_short, join_words, plural, shorten
 from derand.certificates import Verifier, certify, find_labels, refine_change
-from derand.explain import Names, say_change
+from derand.explain import Names, describe_change
+from derand.report import _blocks as ui
 from derand.report._charts import WIDTH, Frame, wrap_svg
 from derand.report._inputs import LabelInputs
-from derand.report._markup import make_pipe_table, make_tabular, mark_text, name_row, render
-from derand.report.sections import Section, accuracy
+from derand.report._markup import name_row, render
+from derand.report.sections import accuracy
 
 
 class VerdictCount(TypedDict):
@@ -78,7 +79,6 @@ _DIGITS = 6
 _SAID = 5
 _NAMED = 12
 _LISTED_CHANGES = 6
-_VERDICTS = ["all", "can be flipped", "proven to hold", "undecided"]
 
 
 def compute(inputs: LabelInputs) -> Verdicts | None:
@@ -91,7 +91,7 @@ def compute(inputs: LabelInputs) -> Verdicts | None:
         chosen = [(str(name), np.asarray(inputs.truth == name)) for name in inputs.subject.classes.tolist()]
         counts += [_count(inputs, name, at) for name, at in chosen if at.any()]
     return {
-        "sentence": _say_verdicts(counts[0]),
+        "sentence": _describe_verdicts(counts[0]),
         "counts": counts,
         "held": _list_held(inputs, "holds"),
         "undecided": _list_held(inputs, "undecided"),
@@ -106,12 +106,12 @@ def _count(inputs: LabelInputs, name: str, at: BoolArray) -> VerdictCount:
     return {"name": name, "n_rows": int(at.sum()), "holds": holds, "flips": flips, "undecided": undecided}
 
 
-def _say_verdicts(count: VerdictCount) -> str:
+def _describe_verdicts(count: VerdictCount) -> str:
     """The split in one sentence.
 
     Examples
     --------
-    >>> _say_verdicts({"name": "all rows", "n_rows": 9, "holds": 6, "flips": 1, "undecided": 2})
+    >>> _describe_verdicts({"name": "all rows", "n_rows": 9, "holds": 6, "flips": 1, "undecided": 2})
     '1 of 9 decisions can be flipped within these limits; 6 are proven to hold; 2 are undecided.'
     """
     holds, undecided = (
@@ -132,15 +132,15 @@ def describe_witness(inputs: LabelInputs, row: int) -> Witness:
         "label": str(inputs.plain.label[row]),
         "other": other,
         "changes": changes,
-        "sentence": _say_witness(inputs, row, changed, [change["feature"] for change in changes], other),
+        "sentence": _describe_flip(inputs, row, changed, [change["feature"] for change in changes], other),
     }
 
 
-def _say_witness(inputs: LabelInputs, row: int, changed: FloatArray, features: list[int], other: str) -> str:
+def _describe_flip(inputs: LabelInputs, row: int, changed: FloatArray, features: list[int], other: str) -> str:
     """A change that flips a row, as a sentence in the user's values."""
     subject = inputs.subject
     names = Names(subject.names, subject.categories, subject.dates)
-    told = [say_change(names, at, float(inputs.matrix[row, at]), float(changed[at])) for at in features[:_SAID]]
+    told = [describe_change(names, at, float(inputs.matrix[row, at]), float(changed[at])) for at in features[:_SAID]]
     if len(features) > _SAID:
         told.append(f"{plural(len(features) - _SAID, 'more column')} moved")
     return f"It would get “{shorten(other, 40)}” if {join_words(told)}."
@@ -251,16 +251,11 @@ def draw_verdicts(summary: Parts) -> Markup:
     body = []
     for k, count in enumerate(counts):
         y, start = frame.top + 34 * k, 0
-        body.append(
-            f'<text class="tick end" x="{frame.left - 8}" y="{y + 17}">{escape(shorten(count["name"], 17))}'
-            f"<title>{escape(count['name'])}</title></text>"
-        )
+        body.append(frame.name(y + 17, count["name"], 17))
         for kind, size in (("right", count["holds"]), ("faint", count["undecided"]), ("wrong", count["flips"])):
             left, right = (frame.x(rows / count["n_rows"]) for rows in (start, start + size))
-            if size:
-                body.append(
-                    f'<rect class="bar-{kind}" x="{left}" y="{y}" width="{round(right - left, 1)}" height="24"/>'
-                )
+            width = round(right - left, 1)
+            body += [f'<rect class="bar-{kind}" x="{left}" y="{y}" width="{width}" height="24"/>'] if size else []
             start += size
     told = "; ".join(
         f"{count['name']}: {count['holds']} hold, {count['flips']} flip, {count['undecided']} undecided"
@@ -269,57 +264,52 @@ def draw_verdicts(summary: Parts) -> Markup:
     return wrap_svg(frame, "".join(body), "Answers that hold and flip within the limits", told)
 
 
-def html(summary: Parts) -> Markup:
-    """How many rows hold, flip or are undecided, and which share is right and proven."""
-    return render("limits", summary, chart=draw_verdicts(summary))
-
-
-def html_witnesses(summary: Parts) -> Markup:
-    """The changes, row by row."""
-    return render("witnesses", summary)
-
-
-def markdown(summary: Parts) -> list[str]:
-    """How many answers hold, the changes that flip some, and which share is right and proven."""
-    parts = ["## Within the limits", make_pipe_table(["rows", *_VERDICTS], _list_verdicts(summary["verdicts"]))]
-    if summary["verdicts"]["witnesses"]:
-        head = ["row", "answer", "other answer", "columns", "changes"]
-        lines = [f"| {' | '.join(head)} |", "| ---: | --- | --- | ---: | --- |"]
-        lines += [f"| {' | '.join(map(mark_text, _list_witness(one)))} |" for one in summary["verdicts"]["witnesses"]]
-        parts += ["## Changes within the limits that flip an answer", "\n".join(lines)]
-    return [*parts, *accuracy.markdown(summary)]
-
-
-def latex(summary: Parts) -> list[str]:
-    """Verdicts and witnesses."""
-    lines = ["% answers within the limits; needs \\usepackage{booktabs}"]
-    lines += make_tabular("lrrrr", ["rows", *_VERDICTS], _list_verdicts(summary["verdicts"]))
-    listed = [_list_witness(one) for one in summary["verdicts"]["witnesses"]]
-    if listed:
-        lines.append("% changes within the limits that flip an answer")
-        lines += make_tabular("rllrp{8cm}", ["row", "answer", "other answer", "columns", "changes"], listed)
-    return lines
-
-
-def _list_verdicts(verdicts: Verdicts) -> list[list[str]]:
-    first, *classes = verdicts["counts"]
-    named = [(first["name"], first), *((f"class {one['name']}", one) for one in classes)]
-    keys: tuple[Literal["n_rows", "flips", "holds", "undecided"], ...] = ("n_rows", "flips", "holds", "undecided")
-    return [[name, *(format_count(one[key]) for key in keys)] for name, one in named]
-
-
-def _list_witness(witness: Witness) -> list[str]:
-    """A line of the table of witnesses: row, both answers, and the largest changes."""
-    changes = witness["changes"]
-    told = [
-        f"{shorten(one['name'], 40)}: {shorten(one['before'], 30)} → {shorten(one['after'], 30)}"
-        for one in changes[:_LISTED_CHANGES]
+def blocks(summary: Parts) -> list[ui.Block]:
+    """How many rows hold, flip or are undecided, and which share is right and proven; in text also the changes."""
+    verdicts = summary["verdicts"]
+    lines: list[ui.Line] = []
+    for at, one in enumerate(verdicts["counts"]):
+        prefix = "class " if at else ""
+        name = ui.Cell(prefix + one["name"], prefix + shorten(one["name"], 30), title=one["name"])
+        lines.append([name, *ui.count_cells(one["n_rows"], one["flips"], one["holds"], one["undecided"])])
+    page = {"rows": ui.quiet("rows"), "all": "all", "can be flipped": "can flip", "proven to hold": "hold"}
+    head = [ui.Cell(name, shown) for name, shown in (page | {"undecided": "undecided"}).items()]
+    title = "answers within the limits; needs \\usepackage{booktabs}"
+    counts = ui.Table(head, lines, "Answers within the limits", test="verdict-table", latex_title=title)
+    changes = _tabulate_witnesses(verdicts["witnesses"])
+    proven = "right and proven to hold" if summary["data"]["has_labels"] else "proven to hold"
+    shares = [[row["label"], *row["text"]] for row in summary["table"]["rows"]]
+    return [
+        ui.Raw(render("limits", summary, chart=draw_verdicts(summary), verdicts=counts.html())),
+        ui.in_markdown(
+            ui.Heading("Within the limits"),
+            counts,
+            *(ui.Heading("Changes within the limits that flip an answer") for _ in changes),
+            *changes,
+            ui.Heading(summary["accuracy"]["measure"].capitalize()),
+            ui.Table([proven, "share"], shares),
+        ),
+        ui.in_latex(counts, *changes),
     ]
-    if len(changes) > _LISTED_CHANGES:
-        told.append(plural(len(changes) - _LISTED_CHANGES, "more column"))
-    answers = [shorten(witness[key], 40) for key in ("label", "other")]
-    return [name_row(witness), *answers, str(len(changes)), "; ".join(told)]
 
 
-SECTION = Section("accuracy", lambda s: "Within the limits", html, markdown, latex)
-WITNESSES = Section("witnesses", lambda s: "Changes that flip", html_witnesses)
+def _tabulate_witnesses(witnesses: list[Witness]) -> list[ui.Table]:
+    """Each change that flips a row in a line: row, both answers, and the largest changes."""
+    lines: list[ui.Line] = []
+    for witness in witnesses:
+        changes = witness["changes"]
+        told = [
+            f"{shorten(one['name'], 40)}: {shorten(one['before'], 30)} → {shorten(one['after'], 30)}"
+            for one in changes[:_LISTED_CHANGES]
+        ]
+        if len(changes) > _LISTED_CHANGES:
+            told.append(plural(len(changes) - _LISTED_CHANGES, "more column"))
+        answers = [shorten(witness["label"], 40), shorten(witness["other"], 40)]
+        lines.append([name_row(witness), *answers, str(len(changes)), "; ".join(told)])
+    head, align = ["row", "answer", "other answer", "columns", "changes"], ("r", "l", "l", "r", "p{8cm}")
+    title = "changes within the limits that flip an answer"
+    return [ui.Table(head, lines, latex_title=title, align=align, is_cut=False)] if witnesses else []
+
+
+SECTION = ui.Section("accuracy", lambda s: "Within the limits", blocks)
+WITNESSES = ui.Section("witnesses", lambda s: "Changes that flip", lambda s: [ui.Raw(render("witnesses", s))])

@@ -10,6 +10,7 @@ from markupsafe import Markup
 from derand._core.text import format_count, format_short
 from derand.metrics import RadiusFigures
 from derand.metrics import summarize_radii as measure_radii
+from derand.report import _blocks as ui
 from derand.report._charts import (
     HEIGHT,
     WIDTH,
@@ -25,7 +26,6 @@ from derand.report._charts import (
 from derand.report._facts import Facts, Scale, Size
 from derand.report._inputs import LabelInputs
 from derand.report._markup import render
-from derand.report.sections import Section
 
 
 class Radii(TypedDict):
@@ -127,13 +127,13 @@ def draw_histogram(summary: Parts) -> Markup | None:
     return wrap_svg(frame, "".join(body), "Histogram of radii", told, **slide_radius(frame))
 
 
-def html(summary: Parts) -> Markup:
-    """The histogram, and typical radii."""
-    return render("radii", summary, chart=draw_histogram(summary))
+def blocks(summary: Parts) -> list[ui.Block]:
+    """The histogram, and typical radii; of the page alone."""
+    return [ui.Raw(render("radii", summary, chart=draw_histogram(summary)))]
 
 
 def _link(summary: Parts) -> str:
     return "Radii" if summary["histogram"]["right"] or summary["histogram"]["wrong"] else ""
 
 
-SECTION = Section("radii", _link, html)
+SECTION = ui.Section("radii", _link, blocks)

@@ -18,14 +18,13 @@ from derand.certificates import Distribution, distribution
 from derand.explain import Contributions
 from derand.model import AdditiveEnsemble, coarsen, find_coarse_step
 from derand.noise import Noise
+from derand.report import _blocks as ui
 from derand.report._charts import WIDTH, Frame, choose_ticks, wrap_svg
 from derand.report._facts import Facts, Scale, Size
 from derand.report._inputs import LabelInputs
-from derand.report._markup import name_radius, name_score, render
+from derand.report._markup import name_radius, name_score, percent, render
 from derand.report._packing import pack_listed
 from derand.report._settings import ReportSettings
-from derand.report._text import percent
-from derand.report.sections import Section
 from derand.report.sections.accuracy import Accuracy
 from derand.report.sections.limits import Change
 from derand.report.sections.shapes import rank_terms
@@ -248,7 +247,7 @@ def _describe_row(inputs: LabelInputs, row: int, pushes: RowPushes | None, verdi
         "radius": [float(certificates.radius[row]) for certificates in inputs.certificates],
         "radius_text": [verdict or format_short_down(float(one.radius[row]), 4) for one in inputs.certificates],
         "failure": None if math.isnan(failure) else failure,
-        "failure_text": None if math.isnan(failure) else _say_failure(failure, float(plain.log_failure[row])),
+        "failure_text": None if math.isnan(failure) else _describe_failure(failure, float(plain.log_failure[row])),
         "score": score,
         "score_text": None if score is None else format_short(score, 6),
         "margin": margin,
@@ -257,7 +256,7 @@ def _describe_row(inputs: LabelInputs, row: int, pushes: RowPushes | None, verdi
     }
 
 
-def _say_failure(failure: float, log_failure: float) -> str:
+def _describe_failure(failure: float, log_failure: float) -> str:
     """The failure mass, rounded up; far below the smallest double by its logarithm."""
     if failure > 1e-300 or log_failure == -np.inf:
         return format_short_up(failure)
@@ -518,12 +517,12 @@ def _name_points(axis: LawAxis) -> str:
     return "points" if axis["points"] == 1 else "log-odds"
 
 
-def html(summary: Parts) -> Markup:
-    """The table with its controls, and the details of the row that is picked."""
-    return render("rows", summary, quoted_at=find_quoted(summary), draw_law=draw_law)
+def blocks(summary: Parts) -> list[ui.Block]:
+    """The table with its controls, and the details of the row that is picked; of the page alone."""
+    return [ui.Raw(render("rows", summary, quoted_at=locate_quoted(summary), draw_law=draw_law))]
 
 
-def find_quoted(summary: Facts) -> int:
+def locate_quoted(summary: Facts) -> int:
     """The place of the radius of the text among those of the curves."""
     return summary["scale"]["radii"].index(summary["scale"]["quoted"])
 
@@ -552,4 +551,4 @@ def list_data(summary: Parts) -> dict[str, object]:
     }
 
 
-SECTION = Section("rows", lambda s: "Rows" if s["rows"]["sampled"] else "All rows", html)
+SECTION = ui.Section("rows", lambda s: "Rows" if s["rows"]["sampled"] else "All rows", blocks)

@@ -10,13 +10,13 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from derand._core.arrays import FloatArray
-from derand._core.text import format_count, format_short, shorten
+from derand._core.text import format_count, format_short
 from derand.explain import Contributions
 from derand.model import AdditiveEnsemble, Term
+from derand.report import _blocks as ui
 from derand.report._charts import Frame, choose_ticks, wrap_svg
 from derand.report._inputs import LabelInputs
 from derand.report._markup import render
-from derand.report.sections import Section
 from derand.tables import format_days
 
 
@@ -104,7 +104,7 @@ def _describe_steps(inputs: LabelInputs, term: Term, measured: Contributions, im
     column = every[~np.isnan(every)]
     noise = subject.noise
     noise_scale = float(inputs.units[feature] if noise is None else noise.scales(np.array([feature]))[0])
-    low, high = find_ends(column, edges)
+    low, high = measure_range(column, edges)
     if edges.size and not (low <= edges[0] and edges[-1] <= high):
         # a split outside the data is shown where it is within reach of the noise
         near = edges[(edges > low - 4 * noise_scale) & (edges < high + 4 * noise_scale)]
@@ -137,7 +137,7 @@ def _describe_steps(inputs: LabelInputs, term: Term, measured: Contributions, im
     }
 
 
-def find_ends(values: FloatArray, edges: FloatArray) -> tuple[float, float]:
+def measure_range(values: FloatArray, edges: FloatArray) -> tuple[float, float]:
     """The least and the largest number of a column without gaps, or of its edges where there is none."""
     there = values if values.size else edges if edges.size else np.zeros(1)
     return float(there.min()), float(there.max())
@@ -282,8 +282,7 @@ def _draw_categories(shape: CategoricalShape, span: tuple[float, float]) -> Mark
         start, stop = sorted((zero, frame.x(entry["push"])))
         kind = "bar-right" if k < len(shape["categories"]) else "bar-faint"
         body.append(
-            f'<text class="tick end" x="{frame.left - 8}" y="{y + 14}">{escape(shorten(entry["name"], 17))}'
-            f"<title>{escape(entry['name'])}</title></text>"
+            f"{frame.name(y + 14, entry['name'], 17)}"
             f'<rect class="{kind}" x="{start}" y="{y + 3}" width="{round(max(stop - start, 1), 1)}" height="13"/>'
             f'<text class="tick end faint" x="{frame.width - 2}" y="{y + 14}">{format_count(entry["count"])}</text>'
         )
@@ -304,9 +303,9 @@ def _choose_span(shapes: Sequence[Shape]) -> tuple[float, float]:
     return low - room, high + room
 
 
-def html(summary: Mapping[str, Any]) -> Markup:
-    """A chart per column, all on one scale."""
-    return render("shapes", summary, span=_choose_span(summary["shapes"]), draw_shape=draw_shape)
+def blocks(summary: Mapping[str, Any]) -> list[ui.Block]:
+    """A chart per column, all on one scale; of the page alone."""
+    return [ui.Raw(render("shapes", summary, span=_choose_span(summary["shapes"]), draw_shape=draw_shape))]
 
 
-SECTION = Section("shapes", lambda s: "Shapes" if s["shapes"] else "", html)
+SECTION = ui.Section("shapes", lambda s: "Shapes" if s["shapes"] else "", blocks)

@@ -12,7 +12,6 @@ from itertools import pairwise
 from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 import numpy as np
-from markupsafe import Markup
 from numpy.typing import ArrayLike
 
 from derand._core.arrays import BoolArray, IntArray
@@ -28,18 +27,17 @@ from derand._core.text import (
 from derand.metrics import (
     Estimate,
     EstimateSummary,
+    adjust_chances,
     certified_share,
-    find_chance,
-    find_wilson_interval,
-    raise_chances,
+    compare_shares,
+    compute_wilson_interval,
     subtract_shares,
 )
+from derand.report import _blocks as ui
 from derand.report._facts import Facts, Size
 from derand.report._inputs import MISSING, LabelArray, LabelInputs
-from derand.report._markup import NAME_LENGTH, make_pipe_table, mark_text, render
+from derand.report._markup import NAME_LENGTH, percent, render
 from derand.report._settings import Groups
-from derand.report._text import percent
-from derand.report.sections import Section
 from derand.tables import format_moment
 
 ContrastKind = Literal["certified", "wrong", "answer"]
@@ -151,7 +149,7 @@ def compute(
     return listed, comparison
 
 
-def find_groups(names: Sequence[str], groups: Groups | None, n_rows: int) -> list[tuple[str, int | LabelArray]]:
+def resolve_groups(names: Sequence[str], groups: Groups | None, n_rows: int) -> list[tuple[str, int | LabelArray]]:
     """The title of each grouping with the number of its column, or with one group per row; others are refused.
 
     `names`: of the columns of the model; `groups`: as for Report.
@@ -160,13 +158,13 @@ def find_groups(names: Sequence[str], groups: Groups | None, n_rows: int) -> lis
         return []
     if isinstance(groups, Mapping):
         return [
-            (str(title), _find_feature(names, values))
+            (str(title), _resolve_feature(names, values))
             if isinstance(values, str | int | np.integer)
             else (str(title), _as_given(n_rows, title, values))
             for title, values in groups.items()
         ]
     features = [
-        _find_feature(names, one) for one in ([groups] if isinstance(groups, str | int | np.integer) else groups)
+        _resolve_feature(names, one) for one in ([groups] if isinstance(groups, str | int | np.integer) else groups)
     ]
     return [(names[feature], feature) for feature in features]
 
@@ -174,7 +172,7 @@ def find_groups(names: Sequence[str], groups: Groups | None, n_rows: int) -> lis
 def _read_groups(inputs: LabelInputs, groups: Groups | None) -> list[Grouping]:
     return [
         _cut_column(inputs, found, title) if isinstance(found, int) else _by_size(title, found)
-        for title, found in find_groups(inputs.subject.names, groups, inputs.n_rows)
+        for title, found in resolve_groups(inputs.subject.names, groups, inputs.n_rows)
     ]
 
 
@@ -218,7 +216,7 @@ def _join_dates(names: LabelArray) -> LabelArray | None:
     return joined.astype(str)
 
 
-def _find_feature(names: Sequence[str], one: object) -> int:
+def _resolve_feature(names: Sequence[str], one: object) -> int:
     if isinstance(one, str):
         if one not in names:
             known = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
@@ -319,8 +317,8 @@ def _contrast_groups(
         for group in range(1 if len(groups) == 2 else len(groups)):
             for measure, one in enumerate(groups[group]):
                 if one.total and one.other_total:
-                    tests[column, group, measure] = find_chance(*one[2:])
-    raised = dict(zip(tests, raise_chances(list(tests.values())), strict=True))
+                    tests[column, group, measure] = compare_shares(*one[2:])
+    raised = dict(zip(tests, adjust_chances(list(tests.values())), strict=True))
     found = [
         [
             [
@@ -376,8 +374,8 @@ def _count(measure: _Measure, mask: BoolArray) -> _Counted:
 
 
 def _describe(one: _Counted, chance: float | None) -> Contrast:
-    share = find_wilson_interval(one.counted, one.total) if one.total else None
-    others = find_wilson_interval(one.other_count, one.other_total) if one.other_total else None
+    share = compute_wilson_interval(one.counted, one.total) if one.total else None
+    others = compute_wilson_interval(one.other_count, one.other_total) if one.other_total else None
     difference = None if share is None or others is None else subtract_shares(share, others)
     beyond = difference is not None and chance is not None and chance <= LEVEL
     way = _WAYS[one.kind]
@@ -445,39 +443,38 @@ def _compare(n_comparisons: int, n_marked: int) -> GroupComparison:
     }
 
 
-def html(summary: Parts) -> Markup:
-    """Tables of each column: certified rows, mistakes, answers."""
-    return render("subgroups", summary)
+def blocks(summary: Parts) -> list[ui.Block]:
+    """Tables of each column: certified rows, mistakes, answers; Markdown has them in one."""
+    comparison = summary["group_comparison"]
+    assert comparison is not None  # there are groups
+    return [
+        ui.Raw(render("subgroups", summary)),
+        *(
+            ui.in_markdown(
+                ui.Heading(f"Subgroups: {shorten(group['column'], NAME_LENGTH)}"), _join_tables(summary, group)
+            )
+            for group in summary["subgroups"]
+        ),
+        ui.in_markdown(ui.Paragraph(f"{comparison['sentence']} The mark is “(beyond chance)”.")),
+    ]
 
 
-def markdown(summary: Parts) -> list[str]:
-    """Groups beside all other rows, with differences in percentage points, marked where chance hardly explains them."""
-    parts = []
-    for group in summary["subgroups"]:
-        titles = [one["title"] for one in group["groups"][0]["contrasts"]]
-        head = ["group", "rows", "median radius" if summary["threat"]["norm"] is not None else "can be flipped"]
-        head += [mark_text(text) for title in titles for text in (title, "95 % interval", "difference")]
-        rows = [
-            [
-                one["name"],
-                format_count(one["n_rows"]),
-                format_count(one["flips"]) if "flips" in one else one["median_radius_text"],
-                *(text for contrast in one["contrasts"] for text in _list_contrast(contrast)),
-            ]
-            for one in group["groups"]
-        ]
-        parts += [f"## Subgroups: {mark_text(shorten(group['column'], NAME_LENGTH))}", make_pipe_table(head, rows)]
-    if summary["group_comparison"] is not None and parts:
-        parts.append(mark_text(f"{summary['group_comparison']['sentence']} The mark is “(beyond chance)”."))
-    return parts
+def _join_tables(summary: Parts, group: Subgroups) -> ui.Table:
+    """Groups beside all other rows, differences in percentage points, marked where chance hardly explains them."""
+    titles = [one["title"] for one in group["groups"][0]["contrasts"]]
+    head = ["group", "rows", "median radius" if summary["threat"]["norm"] is not None else "can be flipped"]
+    head += [text for title in titles for text in (title, "95 % interval", "difference")]
+    lines: list[ui.Line] = []
+    for one in group["groups"]:
+        cells: ui.Line = [one["name"], format_count(one["n_rows"])]
+        cells.append(format_count(one["flips"]) if "flips" in one else one["median_radius_text"])
+        for contrast in one["contrasts"]:
+            interval = contrast["difference_interval_text"]
+            mark = " (beyond chance)" if contrast["mark"] else ""
+            difference = f"{contrast['difference_text']}{f' ({interval})' if interval else ''}{mark}"
+            cells += [contrast["share_text"], contrast["interval_text"], difference]
+        lines.append(cells)
+    return ui.Table(head, lines)
 
 
-def _list_contrast(contrast: Contrast) -> list[str]:
-    """Share, interval and difference of a group."""
-    mark = " (beyond chance)" if contrast["mark"] else ""
-    interval = contrast["difference_interval_text"]
-    difference = f"{contrast['difference_text']}{f' ({interval})' if interval else ''}{mark}"
-    return [contrast["share_text"], contrast["interval_text"], difference]
-
-
-SECTION = Section("subgroups", lambda s: "Subgroups" if s["subgroups"] else "", html, markdown)
+SECTION = ui.Section("subgroups", lambda s: "Subgroups" if s["subgroups"] else "", blocks)

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, TypedDict
+from typing import TypedDict
 
 import numpy as np
-from markupsafe import Markup
 
 from derand._core.text import format_short_down, shorten
 from derand.explain import move_alone
+from derand.report import _blocks as ui
 from derand.report._facts import Facts, Size
 from derand.report._inputs import LabelInputs
-from derand.report._markup import make_pipe_table, render
-from derand.report._threat import limit_of
-from derand.report.sections import Section
+from derand.report._markup import render
 from derand.report.sections.radii import Radii
-from derand.report.sections.shapes import find_ends
+from derand.report.sections.shapes import measure_range
+from derand.report.sections.threat import limit_of
 
 
 class Move(TypedDict):
@@ -41,9 +40,6 @@ class Parts(Facts):
     moves: list[Move]
 
 
-_MOVES: tuple[Literal["half_of_rows", "nine_in_ten"], ...] = ("half_of_rows", "nine_in_ten")
-
-
 def compute(inputs: LabelInputs, radii: Radii) -> list[Move]:
     """For each number that may change how far it may move if nothing else does, in its own unit; none without a
     ball."""
@@ -52,7 +48,7 @@ def compute(inputs: LabelInputs, radii: Radii) -> list[Move]:
     for feature in [] if norm is None else inputs.moving:
         unit = float(inputs.units[feature])
         column = inputs.matrix[:, feature]
-        low, high = find_ends(column[~np.isnan(column)], np.empty(0))
+        low, high = measure_range(column[~np.isnan(column)], np.empty(0))
         sizes = [float(radius) for radius in (radii["median"], radii["tenth"])]
         if norm == 0:  # one column may become anything, or none
             sizes = [math.inf if size >= 1 else 0.0 for size in sizes]
@@ -72,7 +68,7 @@ def compute(inputs: LabelInputs, radii: Radii) -> list[Move]:
                 "high": high,
                 "days": feature in subject.dates,
                 "limit": limit,
-                "sentence": _say_move(
+                "sentence": _describe_move(
                     shorten(subject.names[feature]), half, norm, limit, ends, days=feature in subject.dates
                 ),
             }
@@ -93,7 +89,7 @@ def _cut_to_whole(move: float, ends: tuple[int, int]) -> float:
     return float(min(math.floor(move), 1 if ends == (0, 1) else math.inf))
 
 
-def _say_move(
+def _describe_move(
     name: str,
     move: float,
     norm: float | str | None,
@@ -113,20 +109,22 @@ def _say_move(
     return f"“{name}” can move by up to ±{format_short_down(move)}{' days' if days else ''} {others}{within}"
 
 
-def html(summary: Parts) -> Markup:
-    """The table of moves; the first ten, the others folded away."""
-    return render("units", summary)
-
-
-def markdown(summary: Parts) -> list[str]:
-    rows = [
-        [move["name"], *(_write_move(move[key], days=move["days"]) for key in _MOVES), move["limit"]]
+def blocks(summary: Parts) -> list[ui.Block]:
+    """The table of moves; the page folds most of many columns away."""
+    has_limit = any(move["limit"] for move in summary["moves"])
+    head = ["feature", "half of the rows", "nine rows in ten", *(["limit"] if has_limit else [])]
+    lines = [
+        [
+            move["name"],
+            *(_write_move(size, days=move["days"]) for size in (move["half_of_rows"], move["nine_in_ten"])),
+            *([move["limit"]] if has_limit else []),
+        ]
         for move in summary["moves"]
     ]
-    head = ["feature", "half of the rows", "nine rows in ten", "limit"]
-    if not any(move["limit"] for move in summary["moves"]):
-        head, rows = head[:3], [row[:3] for row in rows]
-    return ["## Radii in your own units", make_pipe_table(head, rows)] if rows else []
+    return [
+        ui.Raw(render("units", summary)),
+        ui.in_markdown(ui.Heading("Radii in your own units"), ui.Table(head, lines)),
+    ]
 
 
 def _write_move(move: Size, *, days: bool) -> str:
@@ -135,4 +133,4 @@ def _write_move(move: Size, *, days: bool) -> str:
     return f"±{format_short_down(move)}{' days' if days else ''}" if move > 0 else "no move proven"
 
 
-SECTION = Section("units", lambda s: "Your units" if s["moves"] else "", html, markdown)
+SECTION = ui.Section("units", lambda s: "Your units" if s["moves"] else "", blocks)

@@ -7,17 +7,16 @@ from dataclasses import replace
 from typing import Literal, cast
 
 import numpy as np
-from markupsafe import Markup
 
 from derand._core.arrays import FloatArray, IntArray
 from derand._core.text import format_count, format_distance, plural
 from derand.certificates import Attacks, attack
+from derand.report import _blocks as ui
 from derand.report._facts import Facts
 from derand.report._inputs import LabelInputs
-from derand.report._markup import make_pipe_table, name_row, name_score, render
-from derand.report.sections import Section
+from derand.report._markup import name_row, name_score, render
 from derand.report.sections.limits import Change, choose_witness, holds_fractions, list_changes, name_answer
-from derand.report.sections.rows import Attack, Explained, Rows, draw_law, find_quoted
+from derand.report.sections.rows import Attack, Explained, Rows, draw_law, locate_quoted
 
 
 class Parts(Facts):
@@ -45,7 +44,7 @@ def search_flips(inputs: LabelInputs, rows: Sequence[int]) -> list[Attack]:
     A flip inside what is certified ends the report with an UnsoundError.
     """
     if inputs.plain.flips is not None:
-        return [_tell_witness(inputs, row) for row in rows]
+        return [_describe_witness(inputs, row) for row in rows]
     subject, plain = inputs.subject, inputs.plain
     at = np.asarray(rows, dtype=np.int64)
     found = attack(
@@ -53,7 +52,7 @@ def search_flips(inputs: LabelInputs, rows: Sequence[int]) -> list[Attack]:
     ).with_classes(plain.classes)
     found.require_outside(plain[at])
     practical = _search_whole(inputs, at, found)
-    return [_tell_flip(inputs, row, found, practical, k) for k, row in enumerate(rows)]
+    return [_describe_flip(inputs, row, found, practical, k) for k, row in enumerate(rows)]
 
 
 def _search_whole(inputs: LabelInputs, at: IntArray, found: Attacks) -> Attacks | None:
@@ -73,7 +72,7 @@ def _search_whole(inputs: LabelInputs, at: IntArray, found: Attacks) -> Attacks 
     return practical
 
 
-def _tell_flip(inputs: LabelInputs, row: int, attacks: Attacks, practical: Attacks | None, at: int) -> Attack:
+def _describe_flip(inputs: LabelInputs, row: int, attacks: Attacks, practical: Attacks | None, at: int) -> Attack:
     model, threat = inputs.subject.model, inputs.plain.threat
     if not attacks.found[at]:
         possible = model.numerical_features or (threat.l0 and model.categorical_features)
@@ -82,7 +81,7 @@ def _tell_flip(inputs: LabelInputs, row: int, attacks: Attacks, practical: Attac
     if practical is not None and holds_fractions(inputs, attacks.rows[[at]]):
         told = practical if practical.found[at] else attacks
         nearer = practical.distance[at] <= attacks.distance[at]
-        attacks, whole = (practical, "") if nearer else (attacks, _say_whole(inputs, attacks, practical, at))
+        attacks, whole = (practical, "") if nearer else (attacks, _describe_whole(inputs, attacks, practical, at))
     distance = float(attacks.distance[at])
     changes = _choose_changes(inputs, inputs.matrix[row], told.rows[at], float(told.distance[at]))
     return {
@@ -97,7 +96,7 @@ def _tell_flip(inputs: LabelInputs, row: int, attacks: Attacks, practical: Attac
     }
 
 
-def _say_whole(inputs: LabelInputs, attacks: Attacks, practical: Attacks, at: int) -> str:
+def _describe_whole(inputs: LabelInputs, attacks: Attacks, practical: Attacks, at: int) -> str:
     """How far the nearest flip in whole numbers is, beside the nearest of all."""
     if not practical.found[at]:
         return f"No flip was found that leaves whole numbers whole. {_FRACTIONS}"
@@ -110,7 +109,7 @@ def _say_whole(inputs: LabelInputs, attacks: Attacks, practical: Attacks, at: in
     return f"With whole numbers where training had them alone, the nearest flip found is {where}{answer}."
 
 
-def _tell_witness(inputs: LabelInputs, row: int) -> Attack:
+def _describe_witness(inputs: LabelInputs, row: int) -> Attack:
     """The witness of a row that flips within its limits."""
     plain = inputs.plain
     if plain.flips is None or plain.witness is None or not plain.flips[row]:
@@ -140,15 +139,12 @@ def _choose_changes(inputs: LabelInputs, before: FloatArray, after: FloatArray, 
     return cast(list[Change], told)
 
 
-def html(summary: Parts) -> Markup:
-    """A card per row: its certificate, what pushes it, its law, the change that flips it."""
-    return render("weakest", summary, quoted_at=find_quoted(summary), draw_law=draw_law)
-
-
-def markdown(summary: Parts) -> list[str]:
+def blocks(summary: Parts) -> list[ui.Block]:
+    """A card per row: its certificate, what contributes to it, its distribution, the change that flips it; a line in
+    Markdown."""
     weakest = [summary["rows"]["table"][one["at"]] for one in summary["rows"]["explained"]]
     by_mean = any(row["score_text"] is not None for row in weakest)
-    rows = [
+    lines = [
         [
             name_row(row),
             row["label"],
@@ -159,11 +155,14 @@ def markdown(summary: Parts) -> list[str]:
         for row in weakest
     ]
     has_radius = summary["threat"]["norm"] is not None
-    shown = f"{format_count(len(rows))} of {plural(summary['data']['n_rows'], 'row')}"
-    title = f"## {'Rows with the smallest radius' if has_radius else 'The weakest rows'}: {shown}"
+    shown = f"{format_count(len(lines))} of {plural(summary['data']['n_rows'], 'row')}"
+    title = f"{'Rows with the smallest radius' if has_radius else 'The weakest rows'}: {shown}"
     head = ["row", "answer", "truth", "radius" if has_radius else "within the limits"]
     head += [name_score(summary), "margin"] if by_mean else ["failure mass"]
-    return [title, make_pipe_table(head, rows)] if rows else []
+    return [
+        ui.Raw(render("weakest", summary, quoted_at=locate_quoted(summary), draw_law=draw_law)),
+        ui.in_markdown(ui.Heading(title), ui.Table(head, lines)),
+    ]
 
 
-SECTION = Section("weakest", lambda s: "Weakest rows" if s["rows"]["explained"] else "", html, markdown)
+SECTION = ui.Section("weakest", lambda s: "Weakest rows" if s["rows"]["explained"] else "", blocks)

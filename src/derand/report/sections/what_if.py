@@ -12,17 +12,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NotRequired, TypedDict
 
 import numpy as np
-from markupsafe import Markup
 
 from derand._core.arrays import FloatArray
 from derand._core.text import as_plain_json, format_count
 from derand.model import AdditiveEnsemble, Term
+from derand.report import _blocks as ui
 from derand.report._facts import Facts, Size
 from derand.report._inputs import Inputs
 from derand.report._markup import render
 from derand.report._packing import count_bytes, pack
 from derand.report._settings import ReportSettings
-from derand.report.sections import Section
 from derand.threat import EVERY
 
 Decides = Literal["score", "line", "mean", "vote", "median", "none"]
@@ -138,26 +137,26 @@ def compute(inputs: Inputs, listed: Sequence[int], settings: ReportSettings) -> 
     if not any(term.features for term in model.member_terms):
         return None, ["“What if” is left out: the model reads no column."]
     if sum(_count_numbers(term) for term in model.member_terms) > _MOST_NUMBERS:
-        return None, [_say_too_large(None)]
+        return None, [_describe_too_large(None)]
     columns = _list_columns(inputs)
     members = [_list_member(member, columns) for member in model.members]
     threat = inputs.threat
     found: WhatIf = {
         "answer": "number" if model.n_classes == 0 else "label",
-        "decides": _find_decides(inputs),
+        "decides": _choose_decision(inputs),
         "noise": None if inputs.subject.noise is None else inputs.subject.noise.name,
         "norm": None if threat.norm is None else float(threat.ball_norm or 0),
         "missing_budget": threat.missing_budget,
         "budgets": inputs.budgets,
         "points": float(model.members[0].levels) if model.n_classes == 0 else inputs.subject.points,
-        "odds": _find_odds(inputs),
+        "odds": _read_odds(inputs),
         "n_outputs": model.members[0].n_outputs,
         "weights": None if model.weights is None else model.weights.tolist(),
         "columns": columns,
         "members": members,
         "n_rows": 0,
         "cells": [],
-        "sentence": _say_how(inputs),
+        "sentence": _describe_how(inputs),
     }
     taken = _measure(found)
     if taken <= MOST_BYTES:
@@ -166,7 +165,7 @@ def compute(inputs: Inputs, listed: Sequence[int], settings: ReportSettings) -> 
         found["n_rows"] = _count_fitting(cells, len(listed))
         found["cells"] = [column[: found["n_rows"]] for column in cells]
     if not found["n_rows"]:
-        return None, [_say_too_large(taken)]
+        return None, [_describe_too_large(taken)]
     if found["n_rows"] == len(listed):
         return found, []
     note = f"“What if” offers the first {format_count(found['n_rows'])} rows of the table: the page stays small."
@@ -179,7 +178,7 @@ def _count_fitting(cells: Sequence[list[float | None]], n_rows: int) -> int:
     return min(n_rows, int(MOST_ROW_BYTES / per_row))
 
 
-def _find_odds(inputs: Inputs) -> list[float] | None:
+def _read_odds(inputs: Inputs) -> list[float] | None:
     """Slope and shift from a lead to calibrated log-odds, where the answer is the classifier's own."""
     estimator = inputs.subject.estimator
     if estimator is None or inputs.subject.additive is None:
@@ -191,7 +190,7 @@ def _find_odds(inputs: Inputs) -> list[float] | None:
     return None if found is None else list(found)
 
 
-def _say_too_large(taken: int | None) -> str:
+def _describe_too_large(taken: int | None) -> str:
     size = "" if taken is None else f" {math.ceil(taken / 1e5) / 10} MB,"
     return (
         f"“What if” is left out: the model's tables would take{size} more than {MOST_BYTES // 10**6} MB of this page."
@@ -208,7 +207,7 @@ def _count_numbers(term: Term) -> int:
     return int(term.scores.size) + sum(int(axis.edges.size) for axis in term.axes)
 
 
-def _find_decides(inputs: Inputs) -> Decides:
+def _choose_decision(inputs: Inputs) -> Decides:
     model = inputs.subject.model
     if model.is_linear:
         return "line"
@@ -221,9 +220,9 @@ def _find_decides(inputs: Inputs) -> Decides:
     return "vote" if model.n_classes == 2 else "none"
 
 
-def _say_how(inputs: Inputs) -> str:
+def _describe_how(inputs: Inputs) -> str:
     """What the page computes, and how exactly, in words."""
-    model, decides = inputs.subject.model, _find_decides(inputs)
+    model, decides = inputs.subject.model, _choose_decision(inputs)
     whose = "each member's " if model.weights is not None else "the "
     told = {
         "score": f"{whose}score is the sum of whole numbers from the model's own tables, exactly what `predict` adds.",
@@ -276,7 +275,7 @@ def _describe_number(inputs: Inputs, feature: int) -> WhatIfColumn:
     subject, threat = inputs.subject, inputs.threat
     every = inputs.matrix[:, feature]
     values = every[np.isfinite(every)]
-    low, high = _find_ends(inputs, feature, values)
+    low, high = _choose_range(inputs, feature, values)
     whole = feature in inputs.whole
     ends = [0.0, 1.0] if inputs.whole.get(feature) == (0, 1) else None
     low, high = (low, high) if ends is None else (0.0, 1.0)
@@ -312,7 +311,7 @@ def _describe_limit(limit: Any) -> dict[str, Any]:
     return {"down": down, "up": up}
 
 
-def _find_ends(inputs: Inputs, feature: int, values: FloatArray) -> tuple[float, float]:
+def _choose_range(inputs: Inputs, feature: int, values: FloatArray) -> tuple[float, float]:
     """Between which numbers a slider moves: those of the rows, or the edges where the rows hold but one."""
     ends = values if values.size and values.min() < values.max() else np.empty(0)
     if not ends.size:
@@ -336,7 +335,7 @@ def _choose_grain(low: float, high: float, whole: bool, step: float) -> float:
 def _describe_category(inputs: Inputs, feature: int) -> WhatIfColumn:
     subject = inputs.subject
     codes = {float(code) for code in range(len(subject.categories.get(feature, ())))}
-    codes |= {float(code) for term in _find_terms(inputs, feature) for code in term.codes if code >= 0}
+    codes |= {float(code) for term in _list_terms(inputs, feature) for code in term.codes if code >= 0}
     texts = [(code, subject.describe_value(feature, code)) for code in sorted(codes)] + [(-1.0, _NEW)]
     options: list[WhatIfOption] = [
         {"code": code, "text": text, "allowed": _may_become(inputs, feature, code)} for code, text in texts
@@ -352,7 +351,7 @@ def _describe_category(inputs: Inputs, feature: int) -> WhatIfColumn:
     }
 
 
-def _find_terms(inputs: Inputs, feature: int) -> list[Term]:
+def _list_terms(inputs: Inputs, feature: int) -> list[Term]:
     return [term for term in inputs.subject.model.member_terms if feature in term.features]
 
 
@@ -361,7 +360,7 @@ def _may_become(inputs: Inputs, feature: int, code: float) -> bool:
     threat = inputs.threat
     if feature in threat.may_become:
         return any(one == code or (math.isnan(one) and math.isnan(code)) for one in threat.may_become[feature])
-    return bool(threat.unseen) or all(bool((term.codes == code).any()) for term in _find_terms(inputs, feature))
+    return bool(threat.unseen) or all(bool((term.codes == code).any()) for term in _list_terms(inputs, feature))
 
 
 def _place_values(column: WhatIfColumn, values: FloatArray) -> list[float | None]:
@@ -427,9 +426,9 @@ def title_score(summary: Parts) -> str:
     return names.get(found["decides"], f"Score{unit}")
 
 
-def html(summary: Mapping[str, Any]) -> Markup:
-    """The controls; the page's script fills them."""
-    return render("whatif", summary)
+def blocks(summary: Mapping[str, Any]) -> list[ui.Block]:
+    """The controls, which the page's script fills; of the page alone."""
+    return [ui.Raw(render("whatif", summary))]
 
 
-SECTION = Section("whatif", lambda s: "What if" if s["what_if"] else "", html)
+SECTION = ui.Section("whatif", lambda s: "What if" if s["what_if"] else "", blocks)

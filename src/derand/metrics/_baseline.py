@@ -1,4 +1,4 @@
-"""What to say of answers that are worth no more than a constant one. Owns when it is said, and the words.
+"""Predictions compared with a constant answer: when they do not beat it, and what is said then.
 
 Must not know models, nor where it is said.
 """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from derand._core.text import format_short_down
-from derand.report._text import percent
+from derand.report._markup import percent
 
 
 def test_text_never_rounds_in_favour() -> None:

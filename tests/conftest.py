@@ -1,4 +1,4 @@
-"""Hypothesis profiles: `default` repeats few examples, the same on every run; `many`, `long` and `fuzz` draw fresh ones.
+"""Hypothesis profiles: `default` repeats few examples on every run; `many`, `long` and `fuzz` draw fresh ones.
 
 Choose one with HYPOTHESIS_PROFILE; running only the tests marked `long` selects the long one. `make test-long` runs all
 other properties by `many`, and `make fuzz` takes `fuzz`, whose number of examples is $FUZZ_EXAMPLES.

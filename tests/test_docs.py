@@ -22,6 +22,7 @@ DOCS = ROOT / "docs"
 BUILD = DOCS / "_build"
 PAGES = sorted(DOCS.rglob("*.md"))
 WITH_EXAMPLES = ("commands.md", "guide.md", "import.md", "quickstart.md", "regression.md", "threats.md", "trust.md")
+LONG = ("guide.md", "quickstart.md")  # what the README and a notebook show as well
 DIRECTIVE = re.compile(r"^::: (\S+)$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 OUTSIDE = re.compile(r"""<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//""")
@@ -81,7 +82,9 @@ def test_no_page_puts_compiled_code_where_others_can_write() -> None:
         assert not [folder for folder in folders if re.match(r"/(var/)?tmp/|/dev/shm", folder)], page
 
 
-@pytest.mark.parametrize("name", WITH_EXAMPLES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name in LONG else name for name in WITH_EXAMPLES]
+)
 def test_the_examples_of_a_page_print_what_it_says(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every `>>>` line of the page runs, in order, and prints the lines below it."""
     monkeypatch.chdir(tmp_path)  # examples write files

@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from derand import (
+    AdditiveClassifier,
     Gaussian,
     Laplace,
     RobAdaBoostClassifier,

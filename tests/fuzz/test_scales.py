@@ -153,6 +153,7 @@ def test_norms_scale_to_the_last_bit() -> None:
             np.testing.assert_array_equal(measure_norms(np.ldexp(moves, power), norm), np.ldexp(plain, power))
     tiny = np.full((1, 3), 5e-324)
     assert measure_norms(tiny, 2)[0] >= math.sqrt(3) * 5e-324
+    assert measure_norms(tiny[:, :2], 2)[0] > 5e-324  # to nearest, the root of 2 would be 1
     assert measure_norms(np.array([[math.inf, 1.0], [0.0, 0.0]]), 2).tolist() == [math.inf, 0.0]
     assert measure_norms(np.empty((2, 0)), 2).tolist() == [0.0, 0.0]
 

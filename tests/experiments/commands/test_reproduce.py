@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from experiments.reproduce import list_names
-from tests.experiments.commands.process import ROOT, run_command, run_here
+from tests.experiments.commands.process import ROOT, run_here
 
 
 def test_a_pipe_gets_bare_names() -> None:

@@ -34,6 +34,7 @@ test: lint types
 
 test-long: $(VENV)/.tested
 	$(BIN)/python -m pytest -m long
+	HYPOTHESIS_PROFILE=many $(BIN)/python -m pytest -q -m "hypothesis and not long"
 
 # random input for minutes, each time other: `make fuzz SEED=...` repeats a run, FUZZ_EXAMPLES=30000 makes it longer
 ifndef SEED

@@ -1,7 +1,7 @@
-"""Hypothesis profiles: `default` repeats the same examples on every run, `long` and `fuzz` draw many fresh ones.
+"""Hypothesis profiles: `default` repeats few examples on every run; `many`, `long` and `fuzz` draw fresh ones.
 
-Choose one with HYPOTHESIS_PROFILE; running only the tests marked `long` selects the long one. `make fuzz` takes `fuzz`,
-whose number of examples is $FUZZ_EXAMPLES.
+Choose one with HYPOTHESIS_PROFILE; running only the tests marked `long` selects the long one. `make test-long` runs all
+other properties by `many`, and `make fuzz` takes `fuzz`, whose number of examples is $FUZZ_EXAMPLES.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ if "NUMBA_CACHE_DIR" not in os.environ:
     os.environ["NUMBA_CACHE_DIR"] = str(_make_private(f"derand-kernels-{_STATE}"))
 
 _COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck), "print_blob": True}
-settings.register_profile("default", max_examples=120, derandomize=True, **_COMMON)
+settings.register_profile("default", max_examples=50, derandomize=True, **_COMMON)
+settings.register_profile("many", max_examples=400, **_COMMON)
 settings.register_profile("long", max_examples=2000, **_COMMON)
 settings.register_profile("fuzz", max_examples=int(os.environ.get("FUZZ_EXAMPLES", "3000")), **_COMMON)
 
@@ -59,11 +60,12 @@ def _tested_machine() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.gpu) if name == "cuda" else name for name in BACKENDS])
+_HERE = [name for name in BACKENDS if name != "cuda" or has_gpu()]
+
+
+@pytest.fixture(params=[pytest.param(name, marks=pytest.mark.gpu) if name == "cuda" else name for name in _HERE])
 def backend(request: pytest.FixtureRequest) -> str:
-    """Every backend in turn; the GPU's where there is one."""
-    if request.param == "cuda" and not has_gpu():
-        pytest.skip("no CUDA device here")
+    """Every backend in turn; the GPU's where there is one (tests/kernels/cuda says where there is none)."""
     return str(request.param)
 
 

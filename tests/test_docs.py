@@ -23,6 +23,7 @@ DOCS = ROOT / "docs"
 BUILD = DOCS / "_build"
 PAGES = sorted(DOCS.rglob("*.md"))
 WITH_EXAMPLES = ("commands.md", "guide.md", "import.md", "quickstart.md", "regression.md", "threats.md", "trust.md")
+LONG = ("guide.md", "quickstart.md")  # what the README and a notebook show as well
 DIRECTIVE = re.compile(r"^::: (\S+)$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 OUTSIDE = re.compile(r"""<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//""")
@@ -30,6 +31,10 @@ OUTSIDE = re.compile(r"""<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)
 
 def named_in_reference() -> list[str]:
     return DIRECTIVE.findall((DOCS / "api.md").read_text(encoding="utf-8"))
+
+
+def read_pages(*others: Path) -> dict[Path, str]:
+    return {page: page.read_text(encoding="utf-8") for page in (*PAGES, *others)}
 
 
 def headings_of(page: Path) -> set[str]:
@@ -52,33 +57,35 @@ def test_the_reference_names_everything_public_once() -> None:
     assert len(named) == len(set(named))
 
 
-@pytest.mark.parametrize("name", sorted(set(named_in_reference()) - {"derand.__version__"}))
-def test_what_the_reference_names_has_a_docstring(name: str) -> None:
+def test_what_the_reference_names_has_a_docstring() -> None:
     """Every entry of the reference exists and explains itself."""
-    module, _, attribute = name.rpartition(".")
-    assert inspect.getdoc(getattr(importlib.import_module(module), attribute))
+    for name in set(named_in_reference()) - {"derand.__version__"}:
+        module, _, attribute = name.rpartition(".")
+        assert inspect.getdoc(getattr(importlib.import_module(module), attribute)), name
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
-def test_links_between_pages_lead_somewhere(page: Path) -> None:
+def test_links_between_pages_lead_somewhere() -> None:
     """A relative link names a file of the repository, and its anchor a heading there."""
-    for link in LINK.findall(page.read_text(encoding="utf-8")):
-        if "://" in link:
-            continue
-        path, _, anchor = link.partition("#")
-        target = (page.parent / path).resolve() if path else page
-        assert target.is_file(), link
-        assert not anchor or anchor in headings_of(target), link
+    for page, text in read_pages().items():
+        for link in LINK.findall(text):
+            if "://" in link:
+                continue
+            path, _, anchor = link.partition("#")
+            target = (page.parent / path).resolve() if path else page
+            assert target.is_file(), (page, link)
+            assert not anchor or anchor in headings_of(target), (page, link)
 
 
-@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md"], ids=lambda page: page.name)
-def test_no_page_puts_compiled_code_where_others_can_write(page: Path) -> None:
+def test_no_page_puts_compiled_code_where_others_can_write() -> None:
     """numba runs what it finds in its cache: a folder of a name that others can guess is a way in."""
-    folders = re.findall(r"NUMBA_CACHE_DIR=(\S+)", page.read_text(encoding="utf-8"))
-    assert not [folder for folder in folders if re.match(r"/(var/)?tmp/|/dev/shm", folder)]
+    for page, text in read_pages(ROOT / "README.md").items():
+        folders = re.findall(r"NUMBA_CACHE_DIR=(\S+)", text)
+        assert not [folder for folder in folders if re.match(r"/(var/)?tmp/|/dev/shm", folder)], page
 
 
-@pytest.mark.parametrize("name", WITH_EXAMPLES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.long) if name in LONG else name for name in WITH_EXAMPLES]
+)
 def test_the_examples_of_a_page_print_what_it_says(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every `>>>` line of the page runs, in order, and prints the lines below it."""
     monkeypatch.chdir(tmp_path)  # examples write files

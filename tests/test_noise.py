@@ -67,7 +67,7 @@ def test_cells_of_drawn_edges(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("z", [37.3, 37.5, 37.6, 38.0, 705.0, 708.2, 709.0, 1e9])
+@pytest.mark.parametrize("z", [37.3, 37.6, 38.0, 705.0, 709.0, 1e9])
 def test_cells_at_the_end_of_double_precision(kind: str, z: float) -> None:
     """Where probabilities leave the range of doubles, the bound stays above them and positive."""
     noise = NOISES[kind](1.0)

@@ -43,7 +43,7 @@ from derand.app.commands import main
 Path("table.csv").write_text("x,job,label\\n" + "".join(f"{row},{'ab'[row % 2]},{row // 20}\\n" for row in range(40)))
 Path("model.json").write_text("an older file, which is replaced")
 for arguments in (
-    "train table.csv --target label -o model.json",
+    "train table.csv --target label -o model.json --model stumps",
     "certify model.json table.csv -o out.csv",
     "certify model.json table.csv -o out.parquet",
     "report model.json table.csv --target label -o report.html",

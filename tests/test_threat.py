@@ -35,6 +35,7 @@ def test_the_norm_is_that_of_the_noise() -> None:
         ({"frozen": "age"}, "`frozen` of Threat must be a list of columns"),
         ({"limits": {"age": "5"}}, "`limits` of Threat for 'age' must be a percentage such as '5%', got '5'"),
         ({"limits": {"age": -1}}, "`limits` of Threat for 'age' must be 0 or larger"),
+        ({"limits": {"age": (1, -1)}}, "`limits` of Threat for 'age' must be 0 or larger on both sides"),
         ({"limits": {"age": float("nan")}}, "`limits` of Threat for 'age' must be 0 or larger"),
         ({"limits": {"age": (1, 2, 3)}}, "`limits` of Threat for 'age' must be '5%', a number, or"),
         ({"domain": {"age": (2, 1)}}, "`domain` of Threat for 'age' must be a pair"),

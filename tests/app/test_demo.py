@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
 
 from derand import average_certified_radius, certified_accuracy
-from derand.app.demo import RADII, RADIUS, run_demo
+from derand.app.demo import RADII, RADIUS
 from derand.datasets import load
 from derand.estimators import AdditiveClassifier
+from tests.app.commands.running import run
 
 
 def test_the_demo_reports_held_out_rows(tmp_path: Path) -> None:
@@ -18,7 +20,7 @@ def test_the_demo_reports_held_out_rows(tmp_path: Path) -> None:
     The folder is made where it is missing, and holds a PNG file, a page and nothing else.
     """
     folder = tmp_path / "new" / "folder"
-    result = run_demo(folder)
+    result = json.loads(run("demo", "--json", "--output", folder).stdout)
     picture, page = sorted(folder.iterdir())
     assert (result["plot"], result["report"]) == (str(picture), str(page))
     assert "<title>Breast cancer, held-out patients</title>" in page.read_text(encoding="utf-8")

@@ -54,7 +54,7 @@ def check_seeds(first: int, wanted: int) -> None:
         assert (result.verdict == "proven").all(), (seed, drawn, result.claim, result.claimed, result.proven)
 
 
-@pytest.mark.parametrize("n_models", [25, pytest.param(80, marks=pytest.mark.long)])
+@pytest.mark.parametrize("n_models", [8, pytest.param(80, marks=pytest.mark.long)])
 def test_every_claim_about_random_models_is_proven(n_models: int) -> None:
     """Both rules, all noises, norms, limits, steps, frozen columns, categories, gaps and votes of ensembles."""
     check_seeds(0, n_models)
@@ -70,7 +70,7 @@ def test_no_false_claim_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     """A radius beyond a flip that an attack found is false, whatever the threat."""
     monkeypatch.setattr(_row_claims, "_HALVINGS", 1)  # which smaller radius is proven is asked by other tests
     n_false = 0
-    for seed in range(3 * 10**6, 3 * 10**6 + 40):
+    for seed in range(3 * 10**6, 3 * 10**6 + 15):
         drawn = draw(seed)
         certificates = certify_drawn(drawn)
         if certificates is None:
@@ -83,11 +83,11 @@ def test_no_false_claim_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
         result = audit(drawn.model, drawn.rows[at], forged[at], rows=None)
         assert (result.verdict == "not proven").all(), (seed, drawn, result.claimed, result.claim)
         n_false += at.size
-    assert n_false > 50
+    assert n_false > 15
 
 
 @given(problems(max_terms=4))
-@settings(max_examples=60)
+@settings(max_examples=25)
 def test_claims_about_models_that_break_careless_arithmetic_are_proven(problem: Problem) -> None:
     """Touching edges, rows an ulp beside them, far tails, huge and tiny scales."""
     for rule in ("vote", "mean"):
@@ -284,16 +284,16 @@ def test_a_witness_lies_within_the_threat(threat: Threat, changed: list[float] |
     assert audit(model, [[1.0, 0.0]], claimed).claim == [claim]
 
 
-@pytest.mark.parametrize("scale", [1e-299, 1.6e-162, 1e-155, 1e155, 1e200, 1e299])
+@pytest.mark.parametrize("scale", [1e-299, 1.6e-162, 1e155, 1e299])
 @pytest.mark.parametrize("noise", [Gaussian, Uniform, Laplace])
-@pytest.mark.parametrize("norm", [1, 2, math.inf])
-def test_scales_whose_squares_are_no_doubles(scale: float, noise: type[Noise], norm: float) -> None:
+def test_scales_whose_squares_are_no_doubles(scale: float, noise: type[Noise]) -> None:
     edges = np.array([-0.5, 0.0, 0.7])
     terms = [StepFunction(f, edges * scale, [3, -8, 5, 9]) for f in range(2)]
     model = AdditiveEnsemble(terms, threshold=5, n_features=2)
     rows = np.array([[1.2, 0.9], [0.1, -0.6]]) * scale
-    certificates = certify(model, rows, noise(0.5, (scale, scale)), rule="mean", threat=Threat(norm=norm))
-    assert audit(model, rows, certificates).passed
+    for norm in (1, 2, math.inf):
+        certificates = certify(model, rows, noise(0.5, (scale, scale)), rule="mean", threat=Threat(norm=norm))
+        assert audit(model, rows, certificates).passed, norm
 
 
 def test_columns_that_a_coarser_grid_does_not_see_take_nothing_off() -> None:

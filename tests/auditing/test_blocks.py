@@ -69,23 +69,24 @@ def test_votes_are_proven_by_masses_and_larger_radii_are_not(noise: str) -> None
         assert (larger.verdict == "not proven").all()
 
 
-def check_seeds(first: int, count: int) -> None:
-    """Every claim of random models by all rules, noises and norms is proven."""
+def check_seeds(first: int, count: int, every: int = 1) -> None:
+    """Every claim of random models by all rules, noises and norms is proven; by a share of them, if so asked."""
     n_claims = 0
     for seed in range(first, first + count):
         (model, rows), rng = draw_case(seed), np.random.default_rng(seed)
-        for noise, norm, rule in itertools.product((*NOISES, None), NORMS, ("vote", "mean")):
+        asked = itertools.product((*NOISES, None), NORMS, ("vote", "mean"))
+        for noise, norm, rule in itertools.islice(asked, seed % every, None, every):
             if noise is None and rule == "vote":
                 continue
             found = certify(model, rows, noise, rule=rule, threat=draw_threat(rng, norm))
             result = audit(model, rows, found)
             assert (result.verdict == "proven").all(), (seed, noise, norm, rule, found, result)
             n_claims += int((found.radius > 0).sum())
-    assert n_claims > 60 * count
+    assert n_claims > 60 * count / every
 
 
 def test_every_claim_about_random_models_is_proven() -> None:
-    check_seeds(0, 2)
+    check_seeds(0, 3, every=5)
 
 
 @pytest.mark.long
@@ -112,14 +113,14 @@ def test_radii_that_an_attack_refutes_are_not_proven(noise: str | None) -> None:
 def test_without_noise_nothing_is_lost() -> None:
     """Exact radii are proven, and no larger one: by a part in 10^9."""
     n_exact = 0
-    for seed, norm in itertools.product(range(6), (1, 2, math.inf)):
+    for seed, norm in itertools.product(range(3), (1, 2, math.inf)):
         model, rows = draw_case(seed)
         found = certify(model, rows, None, rule="mean", threat=Threat(norm=norm))
         assert audit(model, rows, found).passed
         exact = np.flatnonzero((found.proof == "exact") & (found.radius > 0) & np.isfinite(found.radius))
         assert (audit(model, rows[exact], enlarge(found[exact], 1 + 1e-9)).claim == "radius").all()
         n_exact += exact.size
-    assert n_exact > 20
+    assert n_exact > 10
 
 
 @pytest.mark.parametrize("rule", ["vote", "mean"])
@@ -170,7 +171,7 @@ def take_axes(function: Function, noise: str, steps: np.ndarray, rate: float, po
 @pytest.mark.parametrize("noise", NOISES)
 def test_bounds_are_below_every_move_and_as_good_as_axes_after_each_other(noise: str) -> None:
     """Against plain sums over boxes at moves of a fine grid, with prices and without."""
-    for seed in range(6):
+    for seed in range(3):
         rng = np.random.default_rng(seed)
         function, case, steps = make_case(rng, noise, int(rng.integers(2, 4)))
         for rate, power in ((0.0, 1), (2.0, 1), (5.0, 2)):

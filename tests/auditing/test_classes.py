@@ -41,7 +41,7 @@ def certify_drawn(drawn: Drawn) -> Certificates | None:
 
 
 @pytest.mark.parametrize(
-    ("first", "wanted"), [(0, 60), pytest.param(10**6, 1500, marks=pytest.mark.long)], ids=["few", "many"]
+    ("first", "wanted"), [(0, 20), pytest.param(10**6, 1500, marks=pytest.mark.long)], ids=["few", "many"]
 )
 def test_every_claim_about_random_models_is_proven(first: int, wanted: int) -> None:
     """Both rules, all noises, norms, limits, steps, frozen columns, categories and gaps."""
@@ -68,7 +68,7 @@ def test_no_false_claim_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     """A radius beyond a flip that an attack found is false; nor is any other label proven, with any radius."""
     monkeypatch.setattr(_row_claims, "_HALVINGS", 1)  # which smaller radius is proven is asked by other tests
     n_false = 0
-    for seed in range(20):
+    for seed in range(8):
         drawn = draw_classes(seed)
         certificates = certify_drawn(drawn)
         if certificates is None:
@@ -84,7 +84,7 @@ def test_no_false_claim_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
         other = replace(certificates, label=(certificates.label + 1) % drawn.model.n_classes)
         held = np.flatnonzero(certificates.radius > 0)
         assert (audit(drawn.model, drawn.rows, other).verdict[held] == "not proven").all(), (seed, drawn)
-    assert n_false > 20
+    assert n_false > 7
 
 
 @pytest.mark.parametrize("noise", [Gaussian(0.5), Uniform(1.0), None])
@@ -184,7 +184,7 @@ def test_a_circle_of_classes_has_the_label_that_is_beaten_least() -> None:
 def test_random_circles_of_classes() -> None:
     """As many classes as cells, each ahead of the next ones in turn: other labels are not proven."""
     n_circles = 0
-    for seed in range(30):
+    for seed in range(15):
         rng, n_classes = np.random.default_rng(seed), 3 + seed % 3
         masses = rng.dirichlet(np.full(n_classes, 40.0))
         scores = [np.roll(np.arange(n_classes)[::-1], turn) for turn in range(n_classes)]
@@ -196,7 +196,7 @@ def test_random_circles_of_classes() -> None:
         for label in set(range(n_classes)) - {int(certificates.label[0])}:
             forged = replace(certificates, label=np.array([label]), radius=np.zeros(1), failure=np.ones(1))
             assert audit(model, [[0.0]], forged).claim == ["label"]
-    assert n_circles > 5
+    assert n_circles > 2
 
 
 def test_classes_have_names() -> None:

@@ -83,7 +83,7 @@ def check_seeds(first: int, count: int) -> None:
 
 def test_every_interval_of_random_models_is_proven() -> None:
     """Both rules, all noises and none, norms, limits, steps, frozen columns, categories, gaps, score errors."""
-    check_seeds(0, 60)
+    check_seeds(0, 20)
 
 
 @pytest.mark.long
@@ -106,8 +106,7 @@ def search_ball(row: np.ndarray, noise: Noise, norm: float, radius: float) -> tu
     return float(answers.min()), float(answers.max())
 
 
-@pytest.mark.parametrize("noise", [Gaussian(0.5), Laplace(0.4), Uniform(1.5)])
-@pytest.mark.parametrize("norm", [1, 2, math.inf])
+@pytest.mark.parametrize(("noise", "norm"), [(Gaussian(0.5), 2), (Laplace(0.4), 1), (Uniform(1.5), math.inf)])
 def test_an_end_of_a_mean_moved_inward_is_found(noise: Noise, norm: float) -> None:
     """By a thousandth of the width from what changed rows do reach; an answer that is off by a billionth is, too."""
     found = certify_interval(MODEL, ROWS, noise, 0.3, rule="mean", threat=Threat(norm=norm))
@@ -144,7 +143,7 @@ def test_no_false_interval_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that an answer of a changed row lies outside of, by however little."""
     monkeypatch.setattr(_row_claims, "_HALVINGS", 1)  # which smaller radius is proven is asked by other tests
     n_false = 0
-    for seed in range(60):
+    for seed in range(25):
         one = draw_number(seed)
         if one.threat.norm in (0, None) or not one.radius:
             continue
@@ -165,7 +164,7 @@ def test_no_false_interval_is_proven(monkeypatch: pytest.MonkeyPatch) -> None:
                     result = audit(one.model, row[None], replace(found[at], **{name: np.array([inward])}))
                     assert result.claim.tolist() == [name]
                     n_false += 1
-    assert n_false > 50
+    assert n_false > 20
 
 
 def test_tolerance_radii_that_are_too_large_are_found() -> None:
@@ -196,7 +195,7 @@ def test_missing_numbers_have_proofs_of_their_own() -> None:
     rng = np.random.default_rng(1)
     steps = [StepFunction(at, np.sort(rng.normal(size=3)), rng.integers(-20, 20, 4), 5) for at in range(5)]
     model = AdditiveEnsemble(steps, Value(0), 5, levels=1)
-    rows = rng.normal(size=(6, 5))
+    rows = rng.normal(size=(4, 5))
     rows[0, 2] = rows[3, 1] = np.nan
     for radius in (0.0, 0.2):
         found = certify_interval(model, rows, Gaussian(0.5), radius, threat=Threat(missing=2))

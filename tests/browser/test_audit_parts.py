@@ -27,8 +27,7 @@ def compared() -> Report:
     return Report(first, frame, truth, subgroups="sex", compare=second, compare_name=HOSTILE, what_if=False)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
 def test_all_parts_are_seen_at_every_width(visit: Visit, compared: Report, width: int, scheme: str) -> None:
     """Nothing is wider than the window, hostile names are text, and limits need no click."""
     page = visit(compared, viewport={"width": width, "height": 900}, color_scheme=scheme)

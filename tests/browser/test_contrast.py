@@ -34,8 +34,7 @@ def measure(page: Any) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
 def test_all_text_stands_out(visit: Visit, mixed_report: Report, scheme: str, width: int) -> None:
     """Text of the page and of its charts, at any radius, with a row picked and moved."""
     page = visit(mixed_report, color_scheme=scheme, viewport={"width": width, "height": 900})
@@ -59,8 +58,9 @@ def make_other(kind: str) -> Any:
     return Report(one, X, y, compare=other)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("kind", ["verdicts", "numbers", "classes and two models"])
+@pytest.mark.parametrize(
+    ("kind", "scheme"), [("verdicts", "light"), ("numbers", "dark"), ("classes and two models", "light")]
+)
 def test_other_reports_stand_out(visit: Visit, kind: str, scheme: str) -> None:
     found = measure(visit(make_other(kind), color_scheme=scheme))
     assert found["found"] == []

@@ -130,7 +130,7 @@ def compare(page: Any, report: Report) -> list[dict[str, Any]]:
         (StumpClassifier(noise="laplace:0.3", scaling="standard", rule="mean"), {}),
         (StumpClassifier(noise="uniform:0.5", scaling="standard"), {"rule": "mean", "threat": Threat(norm=1, l0=1)}),
         (StumpClassifier(noise="gaussian:0.5", scaling="standard"), {"rule": "mean", "noise": "none"}),
-        (AdditiveClassifier(radius=0.3), {}),
+        (AdditiveClassifier(radius=0.3, regularization=1.0), {}),
     ],
     ids=["vote", "laplace", "uniform", "as deployed", "additive"],
 )

@@ -494,7 +494,7 @@ print((after - before) / (1 if sys.platform == "darwin" else 1024) / (1024 if sy
 @pytest.mark.parametrize(
     ("name", "n_rows"),
     [
-        ("numba", 300_000),
+        ("numba", 200_000),
         pytest.param("numba", 1_000_000, marks=pytest.mark.long),
         pytest.param("numpy", 20_000, marks=pytest.mark.long),
     ],
@@ -618,7 +618,7 @@ def test_a_vote_does_not_depend_on_the_order_of_its_members() -> None:
     rng = np.random.default_rng(1)
     rows = np.zeros((1, 1))
     sure = {label: AdditiveEnsemble([], -1 if label else 0, 1) for label in (0, 1)}
-    for _ in range(200):
+    for _ in range(60):
         weights = rng.choice([0.1, 0.2, 0.3, 0.7, 1.1], 6)
         labels = rng.integers(0, 2, 6)
         found = set()

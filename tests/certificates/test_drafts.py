@@ -26,12 +26,12 @@ def copy_model(model: AdditiveEnsemble) -> AdditiveEnsemble:
 
 
 @pytest.mark.parametrize("rule", ["vote", "mean"])
-@pytest.mark.parametrize("n_classes", [3, 4, 6])
+@pytest.mark.parametrize("n_classes", [3, 5])
 def test_rivals_left_out_change_nothing(rule: str, n_classes: int) -> None:
     """Radius, runner-up, proof and failing mass are those of all duels, each bounded by all proofs."""
     rng = np.random.default_rng(n_classes)
     for noise, norm in ((Gaussian(0.4), 2), (Gaussian(0.3), 1), (Uniform(0.9), 2), (Laplace(0.5), math.inf)):
-        model, rows = draw_model(rng, n_classes, 12), draw_rows(rng, 12, 12)
+        model, rows = draw_model(rng, n_classes, 12), draw_rows(rng, 8, 12)
         threat = Threat(norm=norm, l0=1)
         found = certify(model, rows, noise, rule=rule, threat=threat)
         assert found.runner_up is not None
@@ -64,10 +64,10 @@ def test_far_rivals_are_left_out(rule: str, monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr(type(chosen), "bound", count)
     noise = Gaussian(0.4)
-    for _ in range(5):
+    for _ in range(2):
         model, rows = draw_model(rng, 6, 12), draw_rows(rng, 30, 12)
         bound_classes(model, rows, ask(noise, rule, resolve(Threat(), model, noise)))
-    assert asked[True] >= 5 * 30 * 5
+    assert asked[True] >= 2 * 30 * 5
     assert 0 < asked[False] < 0.7 * asked[True]
 
 

@@ -71,11 +71,11 @@ def enumerate_duels(model: AdditiveEnsemble, row: np.ndarray, noise: Noise) -> n
 
 
 @pytest.mark.parametrize("noise", NOISES, ids=str)
-@pytest.mark.parametrize("n_classes", [3, 4, 5])
+@pytest.mark.parametrize("n_classes", [3, 5])
 def test_labels_and_masses_are_those_of_enumerated_duels(noise: Noise, n_classes: int) -> None:
     """The label is the class of the best worst duel; the failing mass is that of this duel."""
     rng = np.random.default_rng(n_classes)
-    for _ in range(20):
+    for _ in range(6):
         model, rows = draw_model(rng, n_classes), draw_rows(rng, 5)
         found = certify(model, rows, noise)
         shares = expit(weigh_classes(model, rows, ask(noise, "vote")))
@@ -136,7 +136,7 @@ def test_radius_is_the_smallest_of_all_duels(rule: str) -> None:
     """No duel is left out by the order in which proofs are asked for."""
     rng, noise = np.random.default_rng(11), Gaussian(0.4)
     for norm in (1, 2, math.inf, 0):
-        model, rows = draw_model(rng, 5), draw_rows(rng, 30)
+        model, rows = draw_model(rng, 5), draw_rows(rng, 10)
         found = certify(model, rows, noise, rule=rule, threat=Threat(norm=norm, l0=1))
         for row in range(len(rows)):
             label = int(found.label[row])
@@ -166,8 +166,8 @@ def test_no_attack_flips_inside(rule: str, threat: Threat) -> None:
     """A search for flips finds none inside, and every flip is one by `predict`'s own function."""
     rng = np.random.default_rng(3)
     n_found = 0
-    for noise in NOISES[: 1 if threat.norm in (0, None) else 3]:
-        model, rows = draw_model(rng, 3, with_gaps=True), draw_rows(rng, 12)
+    for noise in NOISES if threat == Threat() else NOISES[:1]:
+        model, rows = draw_model(rng, 3, with_gaps=True), draw_rows(rng, 8)
         found = certify(model, rows, noise, rule=rule, threat=threat)
         attacks = attack(model, rows, noise, rule=rule, threat=threat)
         attacks.require_outside(found)

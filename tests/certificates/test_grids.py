@@ -81,7 +81,7 @@ def find_mass(model: AdditiveEnsemble, row: np.ndarray, noise: Noise) -> float:
 
 
 @pytest.mark.parametrize("noise", NOISES)
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_failing_masses_are_those_of_all_boxes(seed: int, noise: str) -> None:
     model, rows = draw_model(seed, gaps=True), draw_rows(seed)
     for at in model.missing_features:
@@ -109,7 +109,7 @@ def move_within(rng: np.random.Generator, norm: float, radius: float, n_moves: i
 
 @pytest.mark.parametrize("noise", [*NOISES, None])
 @pytest.mark.parametrize("norm", [1, 2, math.inf])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(1))
 def test_no_move_within_a_radius_of_the_mean_flips(seed: int, norm: float, noise: str | None) -> None:
     model, rows, rng = draw_model(seed), draw_rows(seed), np.random.default_rng(seed)
     smoothing = None if noise is None else as_noise(noise)
@@ -127,7 +127,7 @@ def test_no_move_within_a_radius_of_the_mean_flips(seed: int, norm: float, noise
 @pytest.mark.parametrize("norm", [1, 2, math.inf])
 def test_no_move_within_a_radius_of_the_vote_flips(norm: float, noise: str) -> None:
     rng = np.random.default_rng(0)
-    for seed in range(3):
+    for seed in range(2):
         model, rows = draw_model(seed), draw_rows(seed, 4)
         found = certify(model, rows, noise, threat=Threat(norm=norm))
         for row, label, radius in zip(rows, found.label, found.radius, strict=True):
@@ -137,7 +137,7 @@ def test_no_move_within_a_radius_of_the_vote_flips(norm: float, noise: str) -> N
 
 
 @pytest.mark.parametrize("norm", [1, 2, math.inf])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_without_noise_one_term_is_as_far_as_its_nearest_box(seed: int, norm: float) -> None:
     """Exact fractions: the least distance to the closure of a box of the other label."""
     rng = np.random.default_rng(seed)

@@ -112,7 +112,7 @@ def test_votes_hold_within_their_radius(rule: str) -> None:
 def test_labels_alone_are_those_of_certificates() -> None:
     """What `predict` answers is what is certified, by both rules, on rows that lie near ties, with budgets beside."""
     rng = np.random.default_rng(12)
-    for _ in range(40):
+    for _ in range(15):
         case = draw_case(rng)
         for rule in ("vote", "mean"):
             for threat in (None, case.threat):

@@ -19,7 +19,7 @@ def test_tables_stay_within_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     expected = [certify(model, rows, Gaussian(0.4), rule="mean").radius for model in models]
     monkeypatch.setattr(_worst, "_MOST_BYTES", 200_000)
     monkeypatch.setattr(_worst, "_KEPT", 2)
-    fresh = [type(model)(model.terms, model.decision, model.n_features) for model in models] * 6
+    fresh = [type(model)(model.terms, model.decision, model.n_features) for model in models] * 3
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(lambda one: certify(one, rows, Gaussian(0.4), rule="mean", n_jobs=2).radius, fresh))
     for at, radius in enumerate(found):

@@ -129,7 +129,7 @@ def test_half_lines_withstand_the_search(kind: str, units: tuple[float, ...] | N
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("width", [0.004, 0.02, 0.3])
+@pytest.mark.parametrize("width", [0.004, 0.3])
 def test_half_lines_of_many_cells_withstand_the_search(kind: str, width: float, backend: str) -> None:
     """A half-line cut into 300 cells is as tight as one stump and adds up many rounded probabilities."""
     edges = np.arange(300) * width
@@ -168,7 +168,7 @@ def test_half_lines_among_many_stumps_withstand_the_search(kind: str, height: in
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n_stumps", [2, 20, 70])
+@pytest.mark.parametrize("n_stumps", [2, 70])
 @pytest.mark.parametrize("highest", [False, True])
 def test_half_lines_at_the_end_of_the_law_withstand_the_search(
     kind: str, n_stumps: int, highest: bool, backend: str
@@ -198,7 +198,7 @@ def test_changed_categories_withstand_the_search(kind: str, backend: str) -> Non
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("weights", [(1.0, 1.0, 1.0), (2.0, -1.0, 1.5), (0.1, 0.0, -0.3), (0.1, 0.2, 0.3)])
+@pytest.mark.parametrize("weights", [(2.0, -1.0, 1.5), (0.1, 0.0, -0.3), (0.1, 0.2, 0.3)])
 def test_votes_withstand_the_search(kind: str, weights: tuple[float, ...], backend: str) -> None:
     """A vote's label holds within its radius, with negative and zero weights and with categories."""
     members = [

@@ -10,7 +10,7 @@ from derand import AdditiveEnsemble, CategoryTable, Threat, WeightedVote, attack
 from derand.certificates import vote_share
 
 
-@pytest.mark.parametrize("n_members", range(2, 60))
+@pytest.mark.parametrize("n_members", [2, 3, 7, 19, 59])
 def test_shares_stay_within_0_and_1(n_members: int) -> None:
     """However the weights round when they are added; scikit-learn refuses probabilities beyond."""
     rng = np.random.default_rng(n_members)

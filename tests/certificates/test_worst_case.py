@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import islice, product
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,8 @@ from tests.certificates.searching import (
 )
 
 SMALL = {"max_edges": 4, "n_rows": 2, "own_ball": 0.6}
-MEAN_SEEDS = [pytest.param(100, id="few"), pytest.param(10_000, id="many", marks=pytest.mark.long)]
-VOTE_SEEDS = [pytest.param(70, id="few"), pytest.param(10_000, id="many", marks=pytest.mark.long)]
+MEAN_SEEDS = [pytest.param(40, id="few"), pytest.param(10_000, id="many", marks=pytest.mark.long)]
+VOTE_SEEDS = [pytest.param(30, id="few"), pytest.param(10_000, id="many", marks=pytest.mark.long)]
 
 
 def is_safe(case: Case, found: Any, row: int) -> bool:
@@ -134,7 +135,7 @@ def draw_rare(seed: int) -> Case:
     return Case(AdditiveEnsemble(steps, level, n_terms), rows, noise, threat, steps)
 
 
-@pytest.mark.parametrize("count", [pytest.param(40, id="few"), pytest.param(3000, id="many", marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [pytest.param(15, id="few"), pytest.param(3000, id="many", marks=pytest.mark.long)])
 def test_no_change_within_the_radius_flips_a_skewed_vote(count: int) -> None:
     outcomes = [break_vote(draw_rare(seed), seed) for seed in range(count)]
     assert [line for *_, broken in outcomes for line in broken] == []
@@ -145,8 +146,8 @@ def test_no_change_within_the_radius_flips_a_skewed_vote(count: int) -> None:
 def test_the_search_finds_what_too_small_a_constant_breaks(monkeypatch: pytest.MonkeyPatch, constant: float) -> None:
     """The control: with half the constant, and still with 0.65, where ln 2 is the least that could hold."""
     monkeypatch.setattr("derand.certificates.bounds.deduction.CONSTANT", constant)
-    broken = [line for seed in range(30) for line in break_vote(draw_rare(seed), seed)[2]]
-    assert len(broken) >= 3
+    broken = (line for seed in range(30) for line in break_vote(draw_rare(seed), seed)[2])
+    assert len(list(islice(broken, 3))) == 3
 
 
 def test_the_search_finds_what_no_deduction_breaks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,10 +155,10 @@ def test_the_search_finds_what_no_deduction_breaks(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(
         "derand.certificates.rules.vote.deduct", lambda ranges, band: 0.365 * float(ranges.max(initial=0.0))
     )
-    broken = [
+    broken = (
         line for seed in range(150) for line in break_vote(draw_case(np.random.default_rng(seed), **SMALL), seed)[2]
-    ]
-    assert len(broken) >= 3
+    )
+    assert len(list(islice(broken, 3))) == 3
 
 
 def break_members(seed: int, rule: str) -> tuple[int, list[str]]:
@@ -190,7 +191,7 @@ def break_members(seed: int, rule: str) -> tuple[int, list[str]]:
 
 
 @pytest.mark.parametrize("rule", ["mean", "vote"])
-@pytest.mark.parametrize("count", [pytest.param(25, id="few"), pytest.param(3000, id="many", marks=pytest.mark.long)])
+@pytest.mark.parametrize("count", [pytest.param(10, id="few"), pytest.param(3000, id="many", marks=pytest.mark.long)])
 def test_no_change_within_the_radius_flips_a_vote_of_ensembles(count: int, rule: str) -> None:
     """The worst rows of each member are tried on the vote of all."""
     outcomes = [break_members(seed, rule) for seed in range(count)]
@@ -208,13 +209,13 @@ def reaches(case: Case, row: np.ndarray, label: int, radius: float) -> bool:
 def test_a_radius_in_linf_is_nearly_the_distance_at_which_the_mean_flips() -> None:
     """At least 99 % of it, in 95 % of all cases: windows have no gap but that of knots."""
     tight = []
-    for seed in range(150):
+    for seed in range(50):
         case = draw_case(np.random.default_rng(seed + 10**6), norms=(math.inf,), own_ball=0.0)
         found = certify(case.model, case.rows, case.noise, rule="mean", threat=case.threat, n_jobs=1)
         for row, label, radius in zip(case.rows, found.label, found.radius, strict=True):
             if 0 < radius < math.inf:
                 tight.append(reaches(case, row, int(label), radius / 0.99))
-    assert len(tight) > 150
+    assert len(tight) > 50
     assert np.mean(tight) >= 0.95
 
 
@@ -249,7 +250,7 @@ def test_the_radius_of_one_stump_is_its_distance_to_the_edge(kind: Any, norm: fl
     assert (found.radius >= share * 0.1 * np.abs(far) - knots).all()
 
 
-@pytest.mark.parametrize("scale", [8, 50, 200, 5000])
+@pytest.mark.parametrize("scale", [8, 200])
 @pytest.mark.parametrize("kind", [Gaussian, Laplace, Uniform])
 def test_numbers_that_are_coarse_beside_the_noise(kind: Any, scale: int) -> None:
     """Noise of a few units in the last place: every double around the row is tried."""
@@ -269,12 +270,12 @@ def test_numbers_that_are_coarse_beside_the_noise(kind: Any, scale: int) -> None
 
 @pytest.mark.parametrize("rule", ["mean", "vote"])
 @pytest.mark.parametrize("norm", [0, 1, 2, math.inf])
-@pytest.mark.parametrize("unit", [2e-300, 1e-160, 1e-20, 1.0, 1e20, 1e160, 9e299])
-def test_units_far_from_the_scale_of_the_noise(rule: str, norm: float, unit: float) -> None:
+def test_units_far_from_the_scale_of_the_noise(rule: str, norm: float) -> None:
     """A unit of any size: no crash, and no radius beyond the distance at which the label is another one."""
     steps = [StepFunction(0, [0.0], [0, 3]), StepFunction(1, [-1.0, 1.0], [0, 5, 2])]
     rows = np.array([[0.5, 0.2], [-2.0, -3.0], [1e308, -1e308], [1e-300, 1.0]])
-    for noise in (Gaussian(0.25), Laplace(1e-200), Uniform(1e200)):
+    units = (2e-300, 1e-160, 1.0, 1e160, 9e299)
+    for noise, unit in product((Gaussian(0.25), Laplace(1e-200), Uniform(1e200)), units):
         model = AdditiveEnsemble(steps, 3, 2)
         found = certify(model, rows, noise, rule=rule, threat=Threat(norm=norm, units=(unit, 1.0)), n_jobs=1)
         assert found.label.tolist() == certify(model, rows, noise, rule=rule, n_jobs=1).label.tolist()
@@ -286,7 +287,7 @@ def test_units_far_from_the_scale_of_the_noise(rule: str, norm: float, unit: flo
 @pytest.mark.parametrize("rule", ["mean", "vote"])
 def test_rows_alone_have_the_radius_that_they_have_among_others(rule: str) -> None:
     """Bit for bit, whatever rows stand beside them and however many threads there are."""
-    for seed in range(6):
+    for seed in range(3):
         case = draw_case(np.random.default_rng(seed), n_rows=70, norms=(1, 2, math.inf))
 
         def fresh(case: Case = case) -> AdditiveEnsemble:

@@ -10,7 +10,8 @@ import pytest
 
 from derand.convert import compare_scores, probe_rows, read_file
 
-TRIES = 4
+FIRST = {".txt": 0, ".json": 1, ".ubj": 2, ".cbm": 3}
+"""A way of damage for each format; the long test has all ways for all of them."""
 
 
 @pytest.fixture(scope="module")
@@ -75,15 +76,15 @@ def test_a_file_that_makes_its_library_abort_is_one_line(files: Path, tmp_path: 
         read_file(path)
 
 
-@pytest.mark.parametrize("suffix", [".txt", ".json", ".ubj", ".cbm"])
+@pytest.mark.parametrize("suffix", FIRST)
 def test_damaged_files_end_no_process(files: Path, tmp_path: Path, suffix: str) -> None:
     assert read_and_compare(files / f"m{suffix}") == "read"
-    assert len(try_damaged(files, tmp_path, suffix, range(TRIES))) == TRIES
+    assert try_damaged(files, tmp_path, suffix, range(FIRST[suffix], FIRST[suffix] + 1)) != []
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("suffix", [".txt", ".json", ".ubj", ".cbm"])
+@pytest.mark.parametrize("suffix", FIRST)
 def test_many_damaged_files_end_no_process(files: Path, tmp_path: Path, suffix: str) -> None:
-    found = try_damaged(files, tmp_path, suffix, range(TRIES, 150))
+    found = try_damaged(files, tmp_path, suffix, range(150))
     print(suffix, {what: found.count(what) for what in sorted(set(found))})
     assert "refused" in found

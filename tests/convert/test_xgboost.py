@@ -124,7 +124,7 @@ def test_trees_after_the_best_round_are_left_out() -> None:
     assert np.abs(own - every).max() > 0.01
 
 
-@pytest.mark.parametrize("suffix", [".json", ".ubj"])
+@pytest.mark.parametrize("suffix", [pytest.param(".json", marks=pytest.mark.long), ".ubj"])
 def test_a_file_is_the_model(suffix: str, tmp_path: Path) -> None:
     X, y = make_numbers()
     model = _classify(X, y)

@@ -29,9 +29,17 @@ VARIANTS = [
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@parametrize_with_checks([*(kind() for kind in REGRESSORS.values()), *VARIANTS])
+@parametrize_with_checks([kind(regularization=1.0) for kind in REGRESSORS.values()])
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     """Every check that scikit-learn has for regressors passes."""
+    check(estimator)
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@parametrize_with_checks([*(kind() for kind in REGRESSORS.values()), *VARIANTS])
+def test_scikit_learn_checks_with_other_options(estimator: Any, check: Any) -> None:
+    """The same with cross-validation, other rules, noises, norms and groups."""
     check(estimator)
 
 

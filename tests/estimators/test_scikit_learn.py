@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from derand import (
+    AdditiveClassifier,
     Gaussian,
     Laplace,
     RobAdaBoostClassifier,
@@ -40,18 +41,28 @@ VARIANTS = [
 
 
 def make_small(kind: type[CertifiedClassifier]) -> CertifiedClassifier:
-    """A trainer with its own defaults, but few rounds."""
-    classifier = kind()
-    return classifier.set_params(n_estimators=5) if "n_estimators" in classifier.get_params() else classifier
+    """A trainer with its own defaults, but few rounds and one penalty."""
+    classifier, quick = kind(), {"n_estimators": 5, "regularization": 1.0}
+    return classifier.set_params(**{name: quick[name] for name in quick.keys() & classifier.get_params().keys()})
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @parametrize_with_checks(
-    [*(make_small(kind) for kind in TRAINERS.values()), *VARIANTS],
+    [make_small(kind) for kind in TRAINERS.values()],
     expected_failed_checks=lambda estimator: EXCUSED.get(type(estimator), {}),
 )
 def test_scikit_learn_checks(estimator: Any, check: Any) -> None:
     """Every check that scikit-learn has for classifiers passes for every trainer, but for those excused above."""
+    check(estimator)
+
+
+@pytest.mark.long
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@parametrize_with_checks(
+    [AdditiveClassifier(), *VARIANTS], expected_failed_checks=lambda estimator: EXCUSED.get(type(estimator), {})
+)
+def test_scikit_learn_checks_with_other_options(estimator: Any, check: Any) -> None:
+    """The same with cross-validation, other noises, weights and scalings."""
     check(estimator)
 
 

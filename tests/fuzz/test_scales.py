@@ -30,7 +30,7 @@ TINY_LIMITS = Threat(norm=None, limits={0: 3e-200})
 
 
 @pytest.mark.parametrize(
-    ("count", "seed"), [pytest.param(150, 0, id="few"), pytest.param(20_000, 1, id="many", marks=pytest.mark.long)]
+    ("count", "seed"), [pytest.param(60, 0, id="few"), pytest.param(20_000, 1, id="many", marks=pytest.mark.long)]
 )
 def test_no_claim_is_contradicted_at_any_scale(count: int, seed: int) -> None:
     """Votes and means, every noise and norm, limits alone, classes, votes, grids, lines, numbers, attacks."""
@@ -153,6 +153,7 @@ def test_norms_scale_to_the_last_bit() -> None:
             np.testing.assert_array_equal(measure_norms(np.ldexp(moves, power), norm), np.ldexp(plain, power))
     tiny = np.full((1, 3), 5e-324)
     assert measure_norms(tiny, 2)[0] >= math.sqrt(3) * 5e-324
+    assert measure_norms(tiny[:, :2], 2)[0] > 5e-324  # to nearest, the root of 2 would be 1
     assert measure_norms(np.array([[math.inf, 1.0], [0.0, 0.0]]), 2).tolist() == [math.inf, 0.0]
     assert measure_norms(np.empty((2, 0)), 2).tolist() == [0.0, 0.0]
 

@@ -113,7 +113,7 @@ def test_certificates_are_the_same(monkeypatch: pytest.MonkeyPatch, noise: str, 
     """Few terms and many, near rows and far ones, all norms, with limits and without."""
     rng, no_limits = np.random.default_rng(1), dict[int | str, Any]()
     for n_terms, spread in ((5, 1.0), (12, 20.0)):
-        model, rows = draw_model(rng, n_terms), rng.normal(size=(15, n_terms)) * spread
+        model, rows = draw_model(rng, n_terms), rng.normal(size=(6, n_terms)) * spread
         threats = [Threat(norm=norm) for norm in (0, 1, 2, np.inf)]
         threats.append(Threat(norm=2, limits=no_limits | dict.fromkeys(range(n_terms), 0.3)))
         for threat in threats:
@@ -183,7 +183,7 @@ def draw_spans(rng: np.random.Generator, curves: Curves) -> np.ndarray:
 def test_tables_of_multipliers_are_the_same(monkeypatch: pytest.MonkeyPatch, noise: str, power: int) -> None:
     """Of near and far edges, in large numbers and small units, at multipliers from next to nothing to very much."""
     rng = np.random.default_rng(power)
-    for centre, scale in ((0.0, 1.0), (2000.0, 0.1), (1e8, 1e-3), (-1e-3, 1e-9)) * 3:
+    for centre, scale in ((0.0, 1.0), (2000.0, 0.1), (1e8, 1e-3), (-1e-3, 1e-9)):
         width = scale * rng.choice([0.03, 0.5, 4.0])
         units = scale * rng.choice([0.2, 1.0, 5.0], 3)
         curves = trace(draw_stretches(rng, centre, scale), NOISES[noise](width), units)

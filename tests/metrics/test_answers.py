@@ -126,7 +126,7 @@ def test_counts_of_three_classes() -> None:
     assert found.balanced_accuracy.value == pytest.approx(2 / 3)
     assert found.constant_balanced_accuracy == pytest.approx(1 / 3)
     assert (found.auc, found.log_loss, found.only_answer) == (None, None, None)
-    assert found.left_out[0] == "AUC and the calibration curve are for two classes."
+    assert "two classes" in found.left_out[0]
     loss = measure_answers(["a", "b", "c"], ["a", "a", "c"], probability=chances).log_loss
     assert loss is not None
     assert loss.value == pytest.approx(-(math.log(0.5) + math.log(0.25) + math.log(0.6)) / 3)

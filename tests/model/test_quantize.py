@@ -136,3 +136,10 @@ def test_wrong_shapes_of_several_classes_are_refused(
     shape = Shape(0, np.empty(0), np.array(values))
     with pytest.raises(ValueError, match=text):
         AdditiveEnsemble.from_shapes([shape], intercept=intercept, n_features=1, levels=10)
+
+
+@pytest.mark.parametrize(("intercept", "threshold"), [(0.25, -3), (-0.25, 2), (0.2, -2), (0.0, 0)])
+def test_the_threshold_is_the_largest_score_that_is_not_above_zero(intercept: float, threshold: int) -> None:
+    """Between two scores of the grid the lower one: a sum just above zero is class 1."""
+    shape = Shape(0, np.array([0.0]), np.array([-1.0, 1.0]))
+    assert AdditiveEnsemble.from_shapes([shape], intercept=intercept, n_features=1, levels=10).threshold == threshold

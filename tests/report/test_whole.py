@@ -69,7 +69,7 @@ def test_a_page_says_what_stays_whole(loans: Any) -> None:
     moves = {move["name"]: move for move in summary["moves"]}
     assert float(moves["months"]["half_of_rows"]).is_integer()
     assert not float(moves["income"]["half_of_rows"]).is_integer()
-    assert moves["phone"]["sentence"] == "“phone”: no change between 0 and 1 is certified for half of the rows"
+    assert "“phone”: no change" in moves["phone"]["sentence"]
     report = Report(clf, X, y, threat=Threat(norm=None, limits={"*": "10%"}))
     witnesses = report.to_dict()["verdicts"]["witnesses"]  # type: ignore[index]
     months = [change["after"] for one in witnesses for change in one["changes"] if change["name"] == "months"]
@@ -81,7 +81,7 @@ def test_a_page_says_what_stays_whole(loans: Any) -> None:
 
 def test_a_move_below_one_step_is_told() -> None:
     """A count does not move by 0.4."""
-    assert _describe_move("months", 0.0, 2, "", (0, 9)) == "“months”: no move by 1 is certified for half of the rows"
+    assert "“months”: no move by 1" in _describe_move("months", 0.0, 2, "", (0, 9))
 
 
 def test_intervals_tell_whole_numbers() -> None:

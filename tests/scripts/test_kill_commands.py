@@ -28,6 +28,7 @@ def test_killed_commands_leave_nothing_half_written(number: signal.Signals, tmp_
     assert tally["ended_by_it"] > 0
 
 
+@pytest.mark.long
 def test_a_folder_is_filled_whole_wherever_its_process_ends() -> None:
     """It gets SIGKILL or SIGTERM before every file operation, also of restoring: files are all old or all new.
 

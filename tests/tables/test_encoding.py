@@ -302,3 +302,10 @@ def test_booleans_in_place_of_numbers_are_refused() -> None:
     assert (learnt.booleans, learnt.encode(booleans).T.tolist()) == ((0,), [[1.0, 1.0, 0.0]])
     assert learnt.encode(numbers).T.tolist() == [[3.0, 1.0, 0.0]]
     assert TableEncoding(1, ("x",), {}).encode(booleans).T.tolist() == [[1.0, 1.0, 0.0]]
+
+
+def test_unseen_and_missing_categories_are_told_apart() -> None:
+    """Back in the words of the table, a code of no category is what the caller says, and NaN is nothing."""
+    encoding = TableEncoding(1, None, {0: ("cook", "smith")})
+    rows = encoding.decode(np.array([[1.0], [-1.0], [np.nan]]), unseen=lambda categories: f"none of {len(categories)}")
+    assert rows[:, 0].tolist() == ["smith", "none of 2", None]

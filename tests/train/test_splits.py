@@ -10,12 +10,14 @@ from derand.train import histogram as _histograms
 from derand.train.histogram import tabulate
 from derand.train.splits import (
     MAX_CANDIDATES,
+    RowCounts,
     SplitGrid,
     Splits,
     measure_entropy,
     measure_left,
     search_minimum,
     search_splits,
+    split_classes,
 )
 from experiments.baselines.plain_training import train_plainly
 
@@ -198,3 +200,17 @@ def test_columns_that_are_searched_together_are_split_as_alone(noise: Noise) -> 
         alone = search_splits(X, np.array([column]), target, noise, grid, class_weight=BOTH)
         for field in ("thresholds", "left", "right", "entropy", "spans", "steps"):
             assert getattr(alone, field)[0] == getattr(together, field)[column], (column, field)
+
+
+def test_a_class_against_the_rest_is_a_split_of_two_classes() -> None:
+    """Of three classes each is told from the others as if there were these two alone, with their own weights."""
+    X, _ = draw(3)
+    target = np.digitize(X[:, 0], [-0.5, 1.0]).astype(np.uint8)
+    noise, columns, weights = Gaussian(0.3), np.arange(5), np.array([[1.0, 2.0], [1.0, 1.0], [3.0, 1.0]])
+    grid = SplitGrid.within(noise, 0.1)
+    source = RowCounts(*X.shape, lambda *asked: tabulate(X, asked[0], target, None, *asked[1:], n_classes=3))
+    found = split_classes(source, columns, noise, grid, class_weight=np.ones(3), rest_weight=weights)
+    for code, one in enumerate(found):
+        alone = search_splits(X, columns, (target == code).astype(np.uint8), noise, grid, class_weight=weights[code])
+        for name in ("thresholds", "left", "right", "entropy"):
+            np.testing.assert_allclose(getattr(one, name), getattr(alone, name), rtol=1e-12, err_msg=name)

@@ -111,8 +111,8 @@ def test_no_column_is_missed() -> None:
 def test_tables_that_are_not_wide_are_fitted_as_ever() -> None:
     """Below the limit nothing is chosen: all columns are read, to the bits of a trainer that never chooses."""
     X, y = draw(n_columns=30)
-    usual = train(X, y, AdditiveOptions(radius=0.25))
-    assert_same(usual, train(X, y, replace(FITTING_ALL, wide_columns=31)))
+    usual = train(X, y, AdditiveOptions(radius=0.25, regularization=1.0))
+    assert_same(usual, train(X, y, replace(QUICK, wide_columns=31)))
     assert list_read(usual) == list(range(30))
     assert LIMITS.wide_columns > 784, "images of 28 by 28 pixels are no wide tables"
 
@@ -152,10 +152,10 @@ def test_it_is_no_worse_than_fitting_all() -> None:
 def test_threads_and_order_do_not_matter() -> None:
     """The model does not depend on threads; which columns are read does not depend on the order of rows."""
     X, y = draw()
-    first = train(X, y)
-    assert_same(first, train(X, y, replace(CHOOSING, n_threads=3)))
+    first = train(X, y, QUICK)
+    assert_same(first, train(X, y, replace(QUICK, n_threads=3)))
     order = np.random.default_rng(1).permutation(y.size)
-    assert list_read(train(X[order], y[order])) == list_read(first)
+    assert list_read(train(X[order], y[order], QUICK)) == list_read(first)
 
 
 def test_a_column_that_tells_by_being_missing_is_chosen() -> None:
@@ -185,7 +185,7 @@ def test_labels_by_chance_can_be_trained_on() -> None:
     """Where no column tells anything, training ends, with some columns or none."""
     X, _ = draw()
     y = np.random.default_rng(4).integers(0, 2, len(X)).astype(np.uint8)
-    assert len(list_read(train(X, y))) <= 30
+    assert len(list_read(train(X, y, QUICK))) <= 30
 
 
 def test_parts_do_not_matter() -> None:

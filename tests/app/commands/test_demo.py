@@ -10,6 +10,7 @@ import pytest
 from tests.app.commands.running import run
 
 
+@pytest.mark.long
 def test_the_demo_prints_its_tables_and_names_what_it_wrote(tmp_path: Path) -> None:
     """Certified accuracy, the most and least certain rows, the time; a picture and a report in the folder asked for."""
     result = run("demo", "--output", tmp_path / "here")

@@ -37,9 +37,11 @@ def test_two_runs_with_a_fixed_date_write_the_same_bytes(
 ) -> None:
     """In processes of their own, which order sets differently."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    rows = tmp_path / "rows.csv"
+    rows.write_text("".join(data.read_text().splitlines(keepends=True)[:61]))
     for name in ("one", "two"):
-        options = ["-o", tmp_path / f"{name}.{ending}", "--target", "label", "--train", data, "--subgroup", "size"]
-        assert run_process("report", model, data, *options).returncode == 0
+        options = ["-o", tmp_path / f"{name}.{ending}", "--target", "label", "--train", rows, "--subgroup", "size"]
+        assert run_process("report", model, rows, *options).returncode == 0
     assert (tmp_path / f"one.{ending}").read_bytes() == (tmp_path / f"two.{ending}").read_bytes()
 
 

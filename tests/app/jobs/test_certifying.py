@@ -47,6 +47,8 @@ def test_certifying_a_file_in_batches_equals_certifying_it_at_once(
     assert written["proof"].tolist() == expected.proof.tolist()
     assert len(batches) > 5
     assert sum(batches) == summary["rows"] == 1000
+    assert summary["certified_rows"] == (expected.radius > 0).sum() < 1000
+    assert summary["rows_of_infinite_radius"] == (expected.radius == float("inf")).sum()
     assert summary["columns_not_used"] == ["name"]
     shares = certified_accuracy(frame["label"].to_numpy(), expected, [0.0, 0.5])
     assert [entry["share"] for entry in summary["certified_accuracy"]] == pytest.approx(shares.tolist())

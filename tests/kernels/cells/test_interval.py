@@ -47,7 +47,7 @@ def test_cells_are_tight_upper_bounds(x: float, edges: list[float], half: float)
         assert bound == truth or 0 < truth < 1
 
 
-@pytest.mark.parametrize("size", range(1, 41))
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 7, 8, 9, 15, 17, 31, 40])
 def test_a_number_does_not_depend_on_its_place(size: int) -> None:
     """Vector instructions and the loop over what they leave round alike: shares are the same bit for bit."""
     rng = np.random.default_rng(size)

@@ -132,7 +132,7 @@ steps = [StepFunction(0, [0.0, 0.1, 2.0], [0, 5, 2, 9]), StepFunction(1, [0.5], 
 model = AdditiveEnsemble([*steps, CategoryTable(3, [0, 1], [1, 4], 0)], 10, 4)
 rows = np.array([[0.05, 0.5, 0.0, 1.0], [2.5, -1.0, 0.0, 0.0]])
 backend._BLOCK_NUMBERS = backend._FEW_ROWS = 1  # every row is a block, the streams take turns
-cases = [("gaussian:0.3", 0, 4096), ("uniform:0.4", 0, 4096), ("laplace:0.2", 1, 4096), ("gaussian:0.3", 0, 3)]
+cases = [("gaussian:0.3", 0, 4096), ("laplace:0.2", 1, 4096), ("uniform:0.4", 0, 3)]
 for noise, l0, states in cases:
     backend._STATES_IN_SHARED = states  # with few of them, laws do not fit
     ours, plain = (certify(model, rows, noise, l0=l0, backend=name, n_jobs=1) for name in ("cuda", "numpy"))
@@ -140,7 +140,7 @@ for noise, l0, states in cases:
     np.testing.assert_allclose(ours.log_failure, plain.log_failure, rtol=1e-10, atol=1e-11)
     np.testing.assert_allclose(ours.radius, plain.radius, rtol=1e-9, atol=1e-12)
 backend.NOISES = frozenset()  # as for a noise that the device does not know: tables come from the host
-for noise in ("gaussian:0.3", "uniform:0.4"):
+for noise in ("gaussian:0.3",):
     ours, plain = (certify(model, rows, noise, l0=[0, 1], backend=name, n_jobs=1)[1] for name in ("cuda", "numpy"))
     np.testing.assert_allclose(ours.log_failure, plain.log_failure, rtol=1e-10, atol=1e-11)
 ours, plain = (distribution(model, rows[:1], "gaussian:0.3", backend=name).pmf for name in ("cuda", "numpy"))
@@ -173,12 +173,11 @@ def compare(n_terms, largest, noise, n_rows, paths):
         slack = 1e-9 * max(1, abs(exact))
         assert found == exact or exact <= found + 1e-15 * abs(exact) <= exact + slack, (found, exact)
 
-compare(5, 9, "gaussian:0.3", 3, {"law"})
-compare(5, 9, "uniform:0.4", 3, {"law"})
+compare(5, 9, "uniform:0.4", 1, {"law"})
 compare(7, 9, "gaussian:0.01", 3, {"law", "tilted"})  # one mass is too faint to be listed
 blocks._BLOCK_NUMBERS, blocks._FEW_ROWS = 1, 1  # every row is a block, the streams take turns
 settle._FIRST_STATES, settle._MORE_STATES = 8, 16  # laws outgrow them
-compare(17, 3, "gaussian:0.3", 2, {"tilted"})
+compare(17, 3, "gaussian:0.3", 1, {"tilted"})
 compare(100, 30, "gaussian:0.5", 1, {"inverted"})
 print("agrees")
 """
@@ -264,6 +263,7 @@ def test_simulated_stumps_are_tight_upper_bounds() -> None:
     simulate(_STUMPS)
 
 
+@pytest.mark.long
 def test_the_simulated_mean_rule_agrees_with_the_default_backend() -> None:
     """By tables on the device labels are the same and radii equal but for rounding; NaN and infinity are refused."""
     simulate(_MEANS)

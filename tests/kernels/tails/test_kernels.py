@@ -107,8 +107,8 @@ def exact_tails(moves: np.ndarray, stays: np.ndarray, shifts: np.ndarray, rows: 
     return np.stack([upward, np.append(downward[1:], MP.mpf(0))])[:, rows]
 
 
-@pytest.mark.parametrize("n_terms", [63, 64, 90, 150])
-@pytest.mark.parametrize("chance", [0.5, 0.1, 1e-3, 1e-9])
+@pytest.mark.parametrize("n_terms", [63, 64, 150])
+@pytest.mark.parametrize("chance", [0.5, 1e-3, 1e-9])
 def test_many_stumps_agree_with_the_exact_law(n_terms: int, chance: float, backend: str) -> None:
     """Many terms of two cells, at thresholds from one end of the law to the other: the bound is sound and tight."""
     rng = np.random.default_rng(n_terms)
@@ -263,7 +263,7 @@ def test_stumps_of_extreme_probabilities(n_terms: int, backend: str) -> None:
     """Terms from even to all but certain, thresholds anywhere: the failing mass is never below the exact one."""
     rng = np.random.default_rng(n_terms)
     starts = np.arange(0, 2 * n_terms + 1, 2)
-    for _ in range(60 if n_terms < 50 else 3):
+    for _ in range(20 if n_terms < 50 else 1):
         small = 10.0 ** -rng.choice([0.31, 1.0, 4.0, 9.0, 50.0, 300.0], size=n_terms) * rng.uniform(0.5, 1, n_terms)
         pairs = np.stack([small, 1.0 - small], axis=1)
         table = np.where(rng.integers(0, 2, size=(n_terms, 1)) == 1, pairs, pairs[:, ::-1]).reshape(1, -1)

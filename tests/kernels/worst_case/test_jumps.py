@@ -61,15 +61,15 @@ def draw_model(seed: int, n_terms: int) -> AdditiveEnsemble:
 
 
 def test_radii_are_those_of_walking_along_axes_and_never_beyond_an_attack(monkeypatch: pytest.MonkeyPatch) -> None:
-    model, noise = draw_model(3, 20), Gaussian(0.4)
-    rows = np.random.default_rng(1).uniform(-1, 1, size=(30, model.n_features))
+    model, noise = draw_model(3, 10), Gaussian(0.4)
+    rows = np.random.default_rng(1).uniform(-1, 1, size=(15, model.n_features))
     found = certify(model, rows, noise, rule="mean").radius
     attacked = attack(model, rows[:8], noise, rule="mean").distance
     assert (found[:8] <= attacked).all()
     monkeypatch.setattr(
         _grid_curves, "_compute_jumps", lambda blocks, noise, units: (*[np.zeros(model.n_features)] * 2, NO_JUMPS)
     )
-    walked = certify(draw_model(3, 20), rows, noise, rule="mean").radius
+    walked = certify(draw_model(3, 10), rows, noise, rule="mean").radius
     assert (found > 0.99 * walked).all()
 
 

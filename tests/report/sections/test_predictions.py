@@ -103,7 +103,7 @@ def test_costs_decide_whether_there_is_a_banner(weighed: Any) -> None:
     cost = summary["answers"]["figures"]["cost"]
     assert cost["total"] < cost["constant_total"]
     assert summary["banner"] is None
-    assert summary["answers"]["lines"][-1]["name"] == "Cost: a false positive costs 5, a false negative 1"
+    assert "false positive costs 5" in summary["answers"]["lines"][-1]["name"]
     assert summary["guarantee"]["numbers"][0]["name"] == "Cost of mistakes"
 
 

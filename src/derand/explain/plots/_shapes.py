@@ -18,7 +18,7 @@ from derand.explain.plots._axes import ACCENT, DATA, MUTED, as_axes, as_label, k
 from derand.explain.plots._density import Density, measure_density
 from derand.explain.plots._heights import Reach, measure_band, measure_heights
 from derand.model import Axis, Term
-from derand.noise import Noise, as_noise
+from derand.noise import Noise, resolve_noise
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,7 +91,7 @@ def shape(
     (feature,) = term.features
     density = None if column is None else measure_density(column, is_category=not term.axes)
     if term.axes:
-        smoothing = None if noise is None else as_noise(noise)
+        smoothing = resolve_noise(noise)
         draw_steps(axes, term, smoothing, density, as_reach(reach), Scale(), [ACCENT])
     else:
         draw_table(axes, term, density, categories, Scale(), [ACCENT])

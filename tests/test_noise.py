@@ -11,9 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
-from derand import Gaussian, Laplace, Noise, Uniform, parse_noise
+from derand import AdditiveEnsemble, Gaussian, Laplace, Noise, Uniform, distribution, parse_noise
 from derand.kernels.cells.normal import upper_tail
-from derand.noise import EPSILON, NOISES, RADIUS_ERROR, TAIL_ERROR, TAIL_ERROR_GROWTH, TINY, as_noise, exp_upward
+from derand.noise import (
+    EPSILON,
+    NOISES,
+    RADIUS_ERROR,
+    TAIL_ERROR,
+    TAIL_ERROR_GROWTH,
+    TINY,
+    as_noise,
+    exp_upward,
+    resolve_noise,
+)
 from tests import oracle
 from tests.oracle import MP
 from tests.strategies import edge_lists, noises, positions, scale_of
@@ -389,3 +399,19 @@ def test_rough_choices_are_those_of_the_distribution(kind: str) -> None:
     np.testing.assert_allclose(noise.share_beyond(distances), noise.cdf(-distances), rtol=1e-11, atol=1e-300)
     far = distances[np.asarray(noise.cdf(-distances)) <= 2.0**-60]
     assert 0 <= noise.reach - far[0] < 1
+
+
+def test_none_is_not_given_and_the_word_is_no_noise() -> None:
+    """None takes the default of whoever asks, "none" is no noise, all else is read as a noise."""
+    assert resolve_noise(None) is None
+    assert resolve_noise(None, Uniform(2.0)) == Uniform(2.0)
+    assert resolve_noise("none", Uniform(2.0)) is None
+    assert resolve_noise(0.25, Uniform(2.0), norm=1) == Laplace(0.25)
+    assert resolve_noise(0.25, norm=1, like=Uniform(2.0)) == Uniform(0.25)
+
+
+@pytest.mark.parametrize("noise", [None, "none"])
+def test_a_distribution_of_scores_needs_a_noise(noise: str | None) -> None:
+    model = AdditiveEnsemble.from_stumps([0], [0.5], [0.1], [0.9], n_features=1)
+    with pytest.raises(ValueError, match="`distribution` needs a noise"):
+        distribution(model, [[0.0]], noise)  # type: ignore[arg-type]

@@ -1,7 +1,7 @@
 """Noise distributions: all that the package knows about a noise stands in its one class.
 
 Owns the probabilities of a feature's cells under noise, the radius that follows from a failure mass, and sampling.
-Must not know models, laws or estimators. Every probability used by a certificate is an upper bound of the true one, and
+Must not know models or estimators. Every probability used by a certificate is an upper bound of the true one, and
 every radius a lower bound; `kernels/README.md` derives the constants.
 """
 

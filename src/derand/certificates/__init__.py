@@ -12,7 +12,7 @@ from derand._core.later import import_later
 from derand.certificates.bounds.deduction import CONSTANT as DEDUCTION
 from derand.certificates.bounds.majority import vote_share
 from derand.certificates.bounds.missing import fill_missing
-from derand.certificates.bounds.packing import PackedTerms, Problem, pack_terms
+from derand.certificates.bounds.packing import pack_terms
 from derand.certificates.classification import (
     certify,
     certify_checked,
@@ -22,7 +22,7 @@ from derand.certificates.classification import (
 from derand.certificates.labels import expect_margins, find_labels, measure_margins, place_scores, weigh_votes
 from derand.certificates.ranking import rank_rows
 from derand.certificates.results.certificates import Certificates, Distribution
-from derand.certificates.rules.base import PROOFS, Bounds, Query, Rule
+from derand.certificates.rules.base import PROOFS
 from derand.certificates.rules.registry import RULES, find_rule
 
 if TYPE_CHECKING:
@@ -68,17 +68,12 @@ __all__ = [
     "PROOFS",
     "RULES",
     "Attacks",
-    "Bounds",
     "Certificates",
     "Change",
     "Distribution",
     "Explanation",
     "IntervalAttacks",
     "Intervals",
-    "PackedTerms",
-    "Problem",
-    "Query",
-    "Rule",
     "ToleranceRadii",
     "UnsoundError",
     "Verifier",

@@ -66,7 +66,7 @@ class Kind(ABC):
         return expect_classes(self.outputs, rows, self.effective_noise(noise))
 
     def weigh(self, rows: FloatArray, query: Query) -> FloatArray:
-        """Logarithm of the odds of each of several classes against its strongest rival, (n_rows, n_classes)."""
+        """Logarithm of the odds of each of several classes against its strongest competitor, (n_rows, n_classes)."""
         raise TypeError(f"{type(self).__name__} has no odds.")
 
 
@@ -114,7 +114,9 @@ class Linear(Kind):
     def score(self, query: Query, n_rows: int) -> Score:
         """The sum of products."""
         if query.proof == "paper":
-            raise ValueError("`proof` must be 'best' for numbers of a linear model, which have no law of scores.")
+            raise ValueError(
+                "`proof` must be 'best' for numbers of a linear model, which have no distribution of scores."
+            )
         return LinearScore(self.ensemble, query, n_rows)
 
     def effective_noise(self, noise: Noise | None) -> Noise | None:

@@ -474,11 +474,10 @@ class AdditiveEnsemble(Model):
         )
 
     def contrasts(self) -> tuple[Contrast, ...]:
-        """The sums whose side decides, as certificates see them: that of each duel, in the order of `pairs`."""
-        cuts = [self._require_decision().cut(*pair) for pair in self.pairs]
-        duels = [self.duel(*pair) for pair in self.pairs]
+        """The sums whose sign decides, as certificates see them: one per pair of classes, in the order of `pairs`."""
         return tuple(
-            Contrast(duel.terms, cut, duel.score_error, self.n_features) for duel, cut in zip(duels, cuts, strict=True)
+            Contrast(pair.terms, cast(int, pair.threshold), pair.score_error, self.n_features)
+            for pair in (self.duel(low, high) for low, high in self.pairs)
         )
 
     def _require_decision(self) -> Decision:

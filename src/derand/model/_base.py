@@ -15,7 +15,7 @@ from derand.model._terms import Term
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Contrast:
-    """One sum whose side decides: its class is 1 iff the scores of its terms add up to more than the threshold.
+    """One sum whose sign decides: its class is 1 iff the scores of its terms add up to more than the threshold.
 
     Attributes
     ----------

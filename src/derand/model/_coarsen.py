@@ -1,6 +1,6 @@
 """A model on a coarser grid: quicker to ask, with other answers near ties. Must not know noise or certificates.
 
-Nothing is proven of such a twin: it leads searches, whose finds are checked by the model itself, and shows pictures.
+Nothing is proven of such a surrogate: it leads searches, whose finds the model itself checks, and shows pictures.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def coarsen(model: Model, levels: int) -> Model:
 
 
 def find_coarse_step(member: AdditiveEnsemble, levels: int) -> int:
-    """How many grid units of a sum are one of its twin on a grid of so many levels; 0 or 1 where it is its own twin.
+    """How many grid units of a sum are one of its surrogate on a grid of so many levels; 0 or 1 where it is its own.
 
     `member`: of one output.
     """

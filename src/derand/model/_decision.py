@@ -2,7 +2,7 @@
 
 Owns the levels that scores are compared with, and which scores are compared with one another. Must not know terms or
 noise. A new decision is one more class here and its row in DECISIONS; `AdditiveEnsemble` asks it for the sums whose
-side decides.
+sign decides.
 """
 
 from __future__ import annotations

@@ -99,17 +99,17 @@ class GridTerm(Term):
     @property
     def shape(self) -> tuple[int, ...]:
         """Cells of each axis, that of missing values included."""
-        return tuple(part.size + 1 + gap for part, gap in zip(self.edges, self.missing, strict=True))
+        return tuple(part.size + 1 + takes for part, takes in zip(self.edges, self.missing, strict=True))
 
-    def expect(self, rows: FloatArray, sides: Sequence[FloatArray]) -> FloatArray:
-        """Expected scores of rows: those of the boxes by the products of their sides' probabilities."""
-        gaps = np.isnan(rows[:, list(self.features)])
-        joint = np.ones((gaps.shape[0], 1))
-        for at, (side, takes) in enumerate(zip(sides, self.missing, strict=True)):
-            here = np.where(gaps[:, [at]], 0.0, side)
+    def expect(self, rows: FloatArray, probabilities: Sequence[FloatArray]) -> FloatArray:
+        """Expected scores of rows: those of the boxes, by the products of probabilities along each axis."""
+        is_missing = np.isnan(rows[:, list(self.features)])
+        joint = np.ones((is_missing.shape[0], 1))
+        for at, (probability, takes) in enumerate(zip(probabilities, self.missing, strict=True)):
+            here = np.where(is_missing[:, [at]], 0.0, probability)
             if takes:
-                here = np.concatenate([here, gaps[:, [at]]], axis=1)
-            joint = (joint[:, :, None] * here[:, None, :]).reshape(gaps.shape[0], -1)
+                here = np.concatenate([here, is_missing[:, [at]]], axis=1)
+            joint = (joint[:, :, None] * here[:, None, :]).reshape(is_missing.shape[0], -1)
         return np.asarray(joint @ self.scores)
 
     @property
@@ -130,7 +130,7 @@ class GridTerm(Term):
     @property
     def missing_features(self) -> tuple[int, ...]:
         """The columns that have a cell for NaN."""
-        return tuple(feature for feature, gap in zip(self.features, self.missing, strict=True) if gap)
+        return tuple(feature for feature, takes in zip(self.features, self.missing, strict=True) if takes)
 
     @property
     def missing_score(self) -> int | None:
@@ -146,17 +146,17 @@ class GridTerm(Term):
             raise ValueError(
                 f"`x` must hold the {len(self.features)} columns of this GridTerm, got shape {values.shape}."
             )
-        places = []
+        indices = []
         for k, (feature, part) in enumerate(zip(self.features, self.edges, strict=True)):
             column = values[..., k]
-            gaps = np.isnan(column)
-            if gaps.any() and not self.missing[k]:
+            is_missing = np.isnan(column)
+            if is_missing.any() and not self.missing[k]:
                 raise ValueError(
                     f"`x` must hold numbers, got NaN for feature {feature}: this GridTerm has no cell for a missing "
                     "value of it. Drop such rows or fill the gaps first, or give it cells with `missing`."
                 )
-            places.append(np.where(gaps, part.size + 1, np.searchsorted(part, column, side="right")))
-        return pick_outputs(self.scores[np.ravel_multi_index(tuple(places), self.shape)])
+            indices.append(np.where(is_missing, part.size + 1, np.searchsorted(part, column, side="right")))
+        return pick_outputs(self.scores[np.ravel_multi_index(tuple(indices), self.shape)])
 
     def score_rows(self, rows: FloatArray) -> IntArray:
         """Scores of whole rows: reads its own columns."""
@@ -190,7 +190,7 @@ class GridTerm(Term):
             "edges": [part.tolist() for part in self.edges],
             "scores": self.scores.tolist(),
         }
-        return own | ({"missing": [int(gap) for gap in self.missing]} if any(self.missing) else {})
+        return own | ({"missing": [int(takes) for takes in self.missing]} if any(self.missing) else {})
 
 
 def _as_list(values: Any, name: str) -> list[Any]:
@@ -278,16 +278,16 @@ def _join(terms: list[Term]) -> Term:
     features = list(dict.fromkeys(feature for one in grids for feature in one.features))
     edges = [np.unique(np.concatenate([_edges_of(one, at) for one in grids])) for at in features]
     missing = [all(_takes(one, at) for one in grids if at in one.features) for at in features]
-    shape = [part.size + 1 + gap for part, gap in zip(edges, missing, strict=True)]
+    shape = [part.size + 1 + takes for part, takes in zip(edges, missing, strict=True)]
     _require_few(features, shape)
     total = np.zeros((*shape, terms[0].n_outputs), dtype=np.int64)
     for one in grids:
         total += _spread(one, features, edges, missing)
     if len(features) > 1:
         return GridTerm(tuple(features), tuple(edges), total, tuple(missing)).drop_idle_edges()
-    gap: Any = tuple(total[-1].tolist()) if missing[0] else None
+    score: Any = tuple(total[-1].tolist()) if missing[0] else None
     scores = total[: edges[0].size + 1]
-    return StepFunction(features[0], edges[0], scores, gap if gap is None or len(gap) > 1 else gap[0])
+    return StepFunction(features[0], edges[0], scores, score if score is None or len(score) > 1 else score[0])
 
 
 def _as_grid(term: Term) -> GridTerm:
@@ -319,10 +319,10 @@ def _spread(
     for k, feature in enumerate(ordered):
         at = features.index(feature)
         coarse = _edges_of(one, feature)
-        places = np.concatenate([[0], np.searchsorted(coarse, edges[at], side="right")])
+        indices = np.concatenate([[0], np.searchsorted(coarse, edges[at], side="right")])
         if missing[at]:
-            places = np.append(places, coarse.size + 1)
-        own = np.take(own, places, axis=k)
+            indices = np.append(indices, coarse.size + 1)
+        own = np.take(own, indices, axis=k)
     lengths = [own.shape[ordered.index(at)] if at in ordered else 1 for at in features]
     return np.asarray(own.reshape(*lengths, own.shape[-1]))
 

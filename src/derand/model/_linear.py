@@ -143,7 +143,7 @@ class LinearTerm(Term):
         """A line has no lowest and no highest score."""
         raise TypeError(f"The line of feature {self.feature} has no range: this is not done for linear models.")
 
-    def expect(self, rows: FloatArray, sides: Sequence[FloatArray]) -> FloatArray:
+    def expect(self, rows: FloatArray, probabilities: Sequence[FloatArray]) -> FloatArray:
         """Scores of rows: noise, which is symmetric, leaves the expected score of a line alone."""
         return np.asarray(self.evaluate(rows[:, self.feature]), dtype=np.float64).reshape(rows.shape[0], -1)
 

@@ -214,8 +214,8 @@ def read_shapes(terms: Sequence[Term], levels: int) -> Shapes:
             grids.append(GridShape(term.features, term.edges, divide(scores, count), term.missing))
         elif term.slope is not None:
             own = term.slope
-            gap = () if own.missing is None else (divide(own.missing, count), divide(own.missing_errors, count))
-            lines.append(Line(own.feature, divide(own.values, count), divide(own.errors, count), *gap))
+            missing = () if own.missing is None else (divide(own.missing, count), divide(own.missing_errors, count))
+            lines.append(Line(own.feature, divide(own.values, count), divide(own.errors, count), *missing))
         else:
             raise TypeError(f"A {type(term).__name__} is not known as a function of real values.")
     return Shapes(tuple(shapes), tuple(grids), tuple(tables), tuple(lines))
@@ -226,8 +226,8 @@ def _round_grid(grid: GridShape, levels: int, n_classes: int) -> GridTerm:
     values = np.asarray(grid.values, dtype=np.float64)
     if not np.isfinite(values).all():
         raise ValueError(f"`values` of the shape of features {grid.features} must be finite, got nan or infinity.")
-    gaps = grid.missing or (False,) * len(grid.edges)
-    boxes = tuple(np.size(part) + 1 + gap for part, gap in zip(grid.edges, gaps, strict=True))
+    takes_missing = grid.missing or (False,) * len(grid.edges)
+    boxes = tuple(np.size(part) + 1 + takes for part, takes in zip(grid.edges, takes_missing, strict=True))
     if values.shape != (boxes if n_classes == 1 else (*boxes, n_classes)):
         raise ValueError(
             f"`values` of the shape of features {grid.features} must have one number per box and class, "
@@ -270,11 +270,11 @@ def round_stumps(
     columns = _as_columns(features)
     splits = np.asarray(thresholds, dtype=np.float64)
     n_outputs = np.shape(left)[1] if np.ndim(left) == 2 else 1
-    sizes = np.shape(left), np.shape(right)
-    if not splits.shape == (columns.size,) == sizes[0][:1] == sizes[1][:1] or sizes[0] != sizes[1]:
+    counts = columns.size, splits.size, len(np.atleast_1d(left)), len(np.atleast_1d(right))
+    if len(set(counts)) > 1 or splits.ndim != 1:
         raise ValueError(
             "`features`, `thresholds`, `left` and `right` must have one entry per stump, got "
-            f"{columns.size}, {splits.size}, and leaves of shapes {sizes[0]} and {sizes[1]}."
+            f"{counts[0]}, {counts[1]}, {counts[2]} and {counts[3]}."
         )
     if not np.isfinite(splits).all():
         raise ValueError("`thresholds` must be finite, got nan or infinity.")

@@ -133,10 +133,10 @@ class Term(Frozen, ABC):
         """Lowest and highest score of any output that a change can reach; `unseen` admits codes of no category."""
 
     @abstractmethod
-    def expect(self, rows: FloatArray, sides: Sequence[FloatArray]) -> FloatArray:
+    def expect(self, rows: FloatArray, probabilities: Sequence[FloatArray]) -> FloatArray:
         """Expected scores of rows, (n_rows, n_outputs), to nearest.
 
-        `sides` (n_rows, n_cells): probabilities of the cells of each axis, that of missing values left out.
+        `probabilities` (n_rows, n_cells): probabilities of the cells of each axis, that of missing values left out.
         """
 
     @abstractmethod
@@ -282,25 +282,25 @@ class StepFunction(Term):
         """Score of each value; NaN is an error where it has no cell."""
         values = np.asarray(x, dtype=np.float64)
         scores = pick_outputs(self.scores[np.searchsorted(self.edges, values, side="right")])
-        gaps = np.isnan(values)
-        if not gaps.any():
+        is_missing = np.isnan(values)
+        if not is_missing.any():
             return scores
         if self.missing is None:
             raise ValueError(
                 f"`x` must hold numbers, got NaN for feature {self.feature}: this StepFunction has no cell for a "
                 "missing value. Drop such rows or fill the gaps first, or give it a score with `missing`."
             )
-        return np.where(gaps if self.n_outputs == 1 else gaps[..., None], self.missing, scores)
+        return np.where(is_missing if self.n_outputs == 1 else is_missing[..., None], self.missing, scores)
 
     def score_range(self, unseen: bool = True) -> tuple[int, int]:
         """Lowest and highest score of all cells, that of a missing value included."""
         reachable = [int(self.scores.min()), int(self.scores.max()), *_list_scores(self.missing)]
         return min(reachable), max(reachable)
 
-    def expect(self, rows: FloatArray, sides: Sequence[FloatArray]) -> FloatArray:
+    def expect(self, rows: FloatArray, probabilities: Sequence[FloatArray]) -> FloatArray:
         """Expected scores of rows."""
         missing = np.zeros(self.n_outputs) if self.missing is None else np.array(_list_scores(self.missing))
-        return np.where(np.isnan(rows[:, [self.feature]]), missing, sides[0] @ self.scores)
+        return np.where(np.isnan(rows[:, [self.feature]]), missing, probabilities[0] @ self.scores)
 
     def subtract(self, plus: int, minus: int) -> StepFunction:
         """The difference of two outputs; edges at which it does not change are left out."""
@@ -381,13 +381,13 @@ class CategoryTable(Term):
     def evaluate(self, x: ArrayLike) -> IntArray:
         """Score of each code."""
         codes = np.asarray(x, dtype=np.float64)
-        last = self.categories.size  # the place of an unseen category, and one more is that of a missing one
+        last = self.categories.size  # the index of an unseen category, and one more is that of a missing one
         at = np.searchsorted(self.categories, codes)
         known = np.append(self.categories, np.nan)[at] == codes
-        places = np.where(known, at, np.where(np.isnan(codes), last + 1, last))
+        indices = np.where(known, at, np.where(np.isnan(codes), last + 1, last))
         outside = [self.other, self.other if self.missing is None else self.missing]
         cells = np.concatenate([self.scores, np.array(outside, dtype=np.int64).reshape(2, self.n_outputs)])
-        return pick_outputs(cells[places])
+        return pick_outputs(cells[indices])
 
     def score_range(self, unseen: bool = True) -> tuple[int, int]:
         """Lowest and highest score that a changed value can have; `unseen` admits values outside the table, and none.
@@ -398,7 +398,7 @@ class CategoryTable(Term):
         reachable = [*self.scores.ravel().tolist(), *outside]
         return min(reachable), max(reachable)
 
-    def expect(self, rows: FloatArray, sides: Sequence[FloatArray]) -> FloatArray:
+    def expect(self, rows: FloatArray, probabilities: Sequence[FloatArray]) -> FloatArray:
         """Scores of rows: no noise acts on it."""
         return np.asarray(self.score_rows(rows), dtype=np.float64).reshape(rows.shape[0], -1)
 

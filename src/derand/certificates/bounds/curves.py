@@ -24,7 +24,7 @@ _MOST_KNOTS = 4096  # of one curve
 _FEWEST_KNOTS = 96
 _PER_SCALE = 32  # knots in one noise scale, where there is room
 _GROWTH = 1.12  # of the distances between knots away from edges
-# where duels share knots: their edges are more and reach farther, so that more knots stand among them and fewer beyond
+# where comparisons share knots: their edges are more and reach farther; more knots stand among them and fewer beyond
 _COMMON_KNOTS, _COMMON_GROWTH = 256_000, 1.18
 _FARTHEST = 6000.0  # noise scales beyond the outermost edges
 _FAINT = 1e-5  # share of the noise beyond which knots may be sparse
@@ -96,7 +96,7 @@ class _Curve:
     even: tuple[int, int]
 
 
-class Ground(NamedTuple):
+class KnotTable(NamedTuple):
     """Where a curve is known, and what the noise does there, whatever the curve's scores are."""
 
     knots: FloatArray
@@ -114,7 +114,7 @@ class Ground(NamedTuple):
 
 
 class Shape(NamedTuple):
-    """What a curve depends on: equal for terms that share one, as those of one edge do that rise or fall as much."""
+    """What a curve depends on: equal for terms that share one, as those of one edge do that step by as much."""
 
     range: float
     scale: float
@@ -183,21 +183,21 @@ def _trace(oriented_term: OrientedTerm, noise: Noise, unit: float, limit: int, c
     edges, scale = oriented_term.edges, float(noise.scales(np.array([oriented_term.feature]))[0])
     if not (1 / LARGEST < scale / unit < LARGEST and np.abs(edges).max() / FAR < scale < 1 / TINY / FAR):
         return _know_nothing(oriented_term, unit)
-    ground = _lay_knots(oriented_term, noise, scale, limit, common)
-    knots = ground.knots
+    table = _lay_knots(oriented_term, noise, scale, limit, common)
+    knots = table.knots
     spread = np.float64(oriented_term.range)
-    first, last = ground.beyond
-    error = EPSILON * (4 * knots.size + oriented_term.scores.size + 4 * ground.reach + 64) * spread
+    first, last = table.beyond
+    error = EPSILON * (4 * knots.size + oriented_term.scores.size + 4 * table.reach + 64) * spread
     ends = (
         float(oriented_term.scores[0] - spread * first - error),
         float(oriented_term.scores[-1] - spread * last - error),
     )
     bend = min(noise.bends[0] * oriented_term.variation, noise.bends[1] * spread)
-    sag = np.append(_bound_sag(oriented_term, noise, ground, scale, bend), 0.0)
-    low = _bound_low(oriented_term, noise, ground) - error
+    sag = np.append(_bound_sag(oriented_term, noise, table, scale, bend), 0.0)
+    low = _bound_low(oriented_term, noise, table) - error
     too_low = float(2 * error + 3 * TAIL_ERROR * edges.size * spread)
     steepest = bend * (unit / scale) ** 2 * (1 + 8 * EPSILON)
-    return _Curve(knots, low, sag, too_low, ends, float(spread), unit, steepest, ground.even)
+    return _Curve(knots, low, sag, too_low, ends, float(spread), unit, steepest, table.even)
 
 
 def _know_nothing(oriented_term: OrientedTerm, unit: float) -> _Curve:
@@ -209,16 +209,16 @@ def _know_nothing(oriented_term: OrientedTerm, unit: float) -> _Curve:
 
 def _lay_knots(
     oriented_term: OrientedTerm, noise: Noise, scale: float, limit: int, common: SharedEdges | None
-) -> Ground:
+) -> KnotTable:
     """Where to place knots for the edges of a term; with masses only where others share them."""
     edges, feature = oriented_term.edges, oriented_term.feature
 
-    def lay() -> Ground:
+    def lay() -> KnotTable:
         knots, even = place_knots(edges, scale, noise, limit, _GROWTH if common is None else _COMMON_GROWTH)
         first = noise.cell_probabilities(knots[[0]], edges[[0]], feature)[0, 1]
         last = noise.cell_probabilities(knots[[-1]], edges[[-1]], feature)[0, 0]
         widths = np.diff(knots) / scale * (1 + 8 * EPSILON)
-        plain = Ground(knots, even, widths, min(noise.reach, 1e6), (first, last), None, None)
+        plain = KnotTable(knots, even, widths, min(noise.reach, 1e6), (first, last), None, None)
         if common is None or knots.size * (edges.size + 1) > _CHUNK:
             return plain
         masses = noise.cell_probabilities(knots, edges, feature)
@@ -228,11 +228,11 @@ def _lay_knots(
     return lay() if common is None else common.find((type(noise), scale, edges.tobytes(), limit), lay)
 
 
-def _bound_low(oriented_term: OrientedTerm, noise: Noise, ground: Ground) -> FloatArray:
+def _bound_low(oriented_term: OrientedTerm, noise: Noise, table: KnotTable) -> FloatArray:
     """Lower bounds at knots: the range, less what upper bounds of probabilities take away from it."""
-    missing, knots = oriented_term.range - oriented_term.scores, ground.knots
-    if ground.masses is not None:
-        return np.asarray(oriented_term.range - ground.masses @ missing)
+    missing, knots = oriented_term.range - oriented_term.scores, table.knots
+    if table.masses is not None:
+        return np.asarray(oriented_term.range - table.masses @ missing)
     low = np.empty(knots.size)
     size = max(1, _CHUNK // missing.size)
     for start in range(0, knots.size, size):
@@ -244,23 +244,23 @@ def _bound_low(oriented_term: OrientedTerm, noise: Noise, ground: Ground) -> Flo
     return low
 
 
-def _bound_sag(oriented_term: OrientedTerm, noise: Noise, ground: Ground, scale: float, bend: float) -> FloatArray:
+def _bound_sag(oriented_term: OrientedTerm, noise: Noise, table: KnotTable, scale: float, bend: float) -> FloatArray:
     """By how much the curve may leave its chord on each interval between knots.
 
     At most by what it varies there, which is the noise's mass between the knots seen from each edge; by its second
     derivative; or, where a noise has kinks that are all knots, by their rounding alone.
     """
-    jumps, widths = np.abs(np.diff(oriented_term.scores)), ground.widths
+    jumps, widths = np.abs(np.diff(oriented_term.scores)), table.widths
     if noise.kinks:
         reach = np.abs(oriented_term.edges).max() + 2 * scale
         return np.full(widths.size, 4 * EPSILON * oriented_term.variation * reach / scale)
     sag = np.zeros(widths.size)
-    size = jumps.size if ground.seen is not None else max(1, _CHUNK // ground.knots.size)
+    size = jumps.size if table.seen is not None else max(1, _CHUNK // table.knots.size)
     for start in range(0, jumps.size, size):
         part = slice(start, start + size)
-        seen = ground.seen
+        seen = table.seen
         if seen is None:
-            seen = noise.cell_probabilities(oriented_term.edges[part], ground.knots, oriented_term.feature)[:, 1:-1]
+            seen = noise.cell_probabilities(oriented_term.edges[part], table.knots, oriented_term.feature)[:, 1:-1]
         sag += jumps[part] @ seen
     if math.isfinite(bend):
         sag = np.minimum(sag, bend / 8 * widths**2)

@@ -1,7 +1,7 @@
 """Failing masses: what the distribution of a row's score proves about its label.
 
 Owns the label by the vote, the failing side's mass and the radius that follows from it by the noise, for several
-thresholds of each row. The mass is summed on the failing side alone; `kernels/README.md` shows that a radius is a lower
+thresholds of each row. The mass is summed on the failing tail alone; `kernels/README.md` shows that a radius is a lower
 bound. Must not know threats or how masses are summed.
 """
 
@@ -32,7 +32,7 @@ class TailBounds:
     Attributes
     ----------
     log_failure : upper bound of the logarithm of the failing mass
-    path : how that was found, a place in `derand.kernels.PATHS`
+    path : how that was found, an index of `derand.kernels.PATHS`
     constant : whether no score at all lies on the failing side
     radius : in the noise's own norm and units; infinite where the score cannot fail
     """

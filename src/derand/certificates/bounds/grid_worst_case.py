@@ -147,7 +147,7 @@ class SmoothedGridCase(WorstCase):
     def _search_multipliers(
         self, prove: Callable[[FloatArray, IntArray], FloatArray], at: IntArray, power: int
     ) -> FloatArray:
-        """What powers of distances the best price proves for some rows: coarse ones first, then between neighbours."""
+        """Powers of distances that the best multiplier proves: coarse ones first, then between neighbours."""
         steepest = float(self._slopes.max())
         top = steepest if power == 1 else steepest * math.sqrt(float(((self._slopes / steepest) ** 2).sum()))
         top *= 1.0 if power == 1 else 16 * self._widest
@@ -203,9 +203,9 @@ def _search_distances(holds: Callable[[FloatArray], BoolArray], n_rows: int, fir
 
 
 def _count_terms(own: FloatArray, floors: FloatArray, thresholds: FloatArray) -> FloatArray:
-    """How many columns may become anything: each change is one of another term at worst, which then falls all the way.
+    """How many columns may become anything: at worst each change is of another term, which decreases all the way.
 
-    A bound: several columns of one term count as often as terms, and fall but once.
+    A bound: several columns of one term count as often as terms, and decrease but once.
     """
     decreases = -np.sort(-np.maximum(own - floors, 0.0), axis=1)
     left = own.sum(axis=1)[:, None] - np.cumsum(decreases, axis=1) * (1 + EPSILON * (decreases.shape[1] + 8))

@@ -35,9 +35,9 @@ def search_levels(
 
     Examples
     --------
-    >>> search_levels(lambda cuts: cuts <= 37, np.array([-1, 30]), np.array([1000, 31]), 4).tolist()
+    >>> search_levels(lambda levels: levels <= 37, np.array([-1, 30]), np.array([1000, 31]), 4).tolist()
     [37, 30]
-    >>> search_levels(lambda cuts: cuts >= 37, np.array([1000]), np.array([0]), 3).tolist()
+    >>> search_levels(lambda levels: levels >= 37, np.array([1000]), np.array([0]), 3).tolist()
     [37]
     """
     sure, doubtful = sure.copy(), doubtful.copy()
@@ -63,7 +63,8 @@ def bound_least_sums(
 ) -> FloatArray:
     """Lower bounds of the least sum within a threat, closer than the radius, (n_rows,).
 
-    The radius is positive, and rows have no gaps. Sums lie between 0 and `largest`; `whole` says that they are whole.
+    The radius is positive, and rows have no missing values. Sums lie between 0 and `largest`; `whole` says that they
+    are whole.
     """
     if perturbation.norm is None:
         assert box is not None  # without a ball there is always one

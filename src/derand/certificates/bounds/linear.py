@@ -118,7 +118,7 @@ class LinearSum:
             return np.asarray(away - (self.model.bound_errors(rows) + rounding) * _UP)
 
     def compute_multipliers(self, perturbation: Perturbation) -> FloatArray:
-        """Upper bounds of what the score of the model that is meant falls by per unit of each column."""
+        """Upper bounds of what the score of the model that is meant decreases by per unit of each column."""
         with np.errstate(over="ignore"):
             units = perturbation.units[self.features] if perturbation.norm != 0 else 1.0
             sizes = np.abs(self.slopes) + self.errors
@@ -245,8 +245,8 @@ def _bound_by_mass(
 def bound_failures(linear: LinearSum, margins: FloatArray, noise: Noise, rows: FloatArray) -> FloatArray:
     """Upper bounds of the logarithm of the share of noisy copies that fall below the threshold, (n_rows,).
 
-    Under normal noise the share itself, but for rounding; else by Gauss's inequality for symmetric laws of one mode.
-    Noise does not act on missing values.
+    Under normal noise the share itself, but for rounding; else by Gauss's inequality for symmetric distributions of one
+    mode. Noise does not act on missing values.
     """
     count = linear.features.size
     every = noise.scales(np.arange(rows.shape[1]))[linear.features] * _UP
@@ -288,8 +288,10 @@ _VARIANCES = {"uniform": 1 / 3, "laplace": 2.0}
 
 
 def weigh_linear(model: AdditiveEnsemble, rows: FloatArray, noise: Noise) -> FloatArray:
-    """Logarithm of the odds with which each class wins its worst duel, by bounds of failure masses; the label's is
-    largest."""
+    """Logarithm of the odds with which each class wins its worst comparison, by bounds of failure masses.
+
+    That of the label is the largest.
+    """
     labels = label_linear(model, rows)
     worst = np.full((rows.shape[0], model.n_classes), LARGEST_ODDS)
     for low, high in model.pairs:

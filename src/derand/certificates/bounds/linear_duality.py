@@ -1,6 +1,6 @@
-"""How far a sum of lines can fall within a ball and limits, and how far a row must be moved for that: arrays alone.
+"""How far a linear sum can decrease within a ball and limits, and how far a row must be moved for that: arrays alone.
 
-A column falls by `multipliers` per unit of its move, which is at most `caps`. Bounds rest on weak duality: every
+A column decreases by `multipliers` per unit of its move, which is at most `caps`. Bounds rest on weak duality: every
 multiplier gives one, so that it is chosen in doubles, and only the bound itself is rounded away from what it flatters
 (docs/theory.md, section 14). Must not know models, threats or labels.
 """
@@ -18,9 +18,9 @@ _LEAST_SHARE = 1e-150
 
 
 def bound_distances(margins: FloatArray, multipliers: FloatArray, caps: FloatArray, norm: float | None) -> FloatArray:
-    """Lower bounds of the distance within which a sum falls by less than its margin, (n_rows,).
+    """Lower bounds of the distance within which a sum decreases by less than its margin, (n_rows,).
 
-    Multipliers, (n_columns,), are upper bounds of the fall per unit of a move; caps, (n_rows, n_columns), are upper
+    Multipliers, (n_columns,), are upper bounds of the decrease per unit of a move; caps, (n_rows, n_columns), are upper
     bounds of the moves, infinite where there is no limit. For norm 0 the number of columns that may move as far as
     their caps. Infinite where no move within the caps does it, and 0 where nothing is proven.
     """
@@ -94,7 +94,7 @@ _DISTANCES = {1: _bound_sum, 2: _bound_squares, np.inf: _bound_largest}
 
 
 def _compute_pace(decreases: FloatArray, multipliers: FloatArray, caps: FloatArray) -> FloatArray:
-    """The multiple of its multiplier that each column moves by, up to its cap, for sums to fall so far; to nearest."""
+    """The multiple of its multiplier that each column moves by, up to its cap, so that sums decrease so far."""
     ratios = caps / multipliers
     order = np.argsort(ratios, axis=1, kind="stable")
     own, near = multipliers[order], np.take_along_axis(caps, order, axis=1)
@@ -104,7 +104,7 @@ def _compute_pace(decreases: FloatArray, multipliers: FloatArray, caps: FloatArr
 
 
 def bound_decreases(radius: float, multipliers: FloatArray, caps: FloatArray, norm: float | None) -> FloatArray:
-    """Upper bounds of the fall of a sum within a ball and limits, (n_rows,); infinite where it has none.
+    """Upper bounds of the decrease of a sum within a ball and limits, (n_rows,); infinite where it has none.
 
     The radius is that of the closed ball; for norm 0 how many columns may move.
     """
@@ -137,7 +137,7 @@ def bound_decreases(radius: float, multipliers: FloatArray, caps: FloatArray, no
 
 
 def _bound_by_pace(radius: float, multipliers: FloatArray, caps: FloatArray, pace: FloatArray) -> FloatArray:
-    """What a pace proves of the fall within a distance: any will do."""
+    """What a pace proves of the decrease within a distance: any will do."""
     wanted = pace[:, None] * multipliers
     gained = np.where(
         wanted <= caps, 0.5 * wanted * multipliers, multipliers * caps - 0.5 * caps * (caps / pace[:, None])
@@ -154,7 +154,7 @@ def _read_pace(moves: FloatArray, multipliers: FloatArray, caps: FloatArray) -> 
 
 
 def compute_moves(radius: float, multipliers: FloatArray, caps: FloatArray, norm: float | None) -> FloatArray:
-    """The moves within a ball and limits by which a sum falls most, (n_rows, n_columns), to nearest."""
+    """The moves within a ball and limits by which a sum decreases most, (n_rows, n_columns), to nearest."""
     with np.errstate(all="ignore"):
         if norm is None or np.isinf(radius):
             return caps.copy()
@@ -183,7 +183,7 @@ def compute_moves(radius: float, multipliers: FloatArray, caps: FloatArray, norm
 def compute_least_moves(
     margins: FloatArray, multipliers: FloatArray, caps: FloatArray, norm: float | None
 ) -> FloatArray:
-    """The least moves, in the norm, by which sums fall by their margins, (n_rows, n_columns), to nearest.
+    """The least moves, in the norm, by which sums decrease by their margins, (n_rows, n_columns), to nearest.
 
     Rows in which no moves do are moved as far as possible. Infinite caps stand for twice of what one column needs.
     """

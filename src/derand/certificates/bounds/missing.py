@@ -26,7 +26,7 @@ from derand.perturbation import Perturbation
 _BEYOND = 1e4
 """Noise scales beyond the last edge: more than any noise carries a share of, and beyond all knots of a curve."""
 _APART = 2.0**-20
-"""Of the last edge's own size, at least: more than any rounding of places."""
+"""Of the last edge's own size, at least: more than any rounding of positions."""
 Decreases = NDArray[Any]
 """Whole numbers without noise, else doubles that are rounded upward."""
 MOST_SETS = 1000
@@ -53,7 +53,7 @@ class Filled(NamedTuple):
 
 
 def fill_missing(terms: PackedTerms, rows: FloatArray, noise: Noise | None) -> Filled:
-    """The same rows with a place for each missing number that some term has a cell for.
+    """The same rows with a position for each missing number that some term has a cell for.
 
     Rows are returned as they are where nothing is missing.
     """
@@ -117,7 +117,7 @@ def list_changing(terms: PackedTerms, perturbation: Perturbation) -> tuple[Missi
 
 
 def add_largest(decreases: Decreases, budget: int) -> Decreases:
-    """The sum of the largest falls of each row, as many as the budget allows, (n_rows,)."""
+    """The sum of the largest decreases of each row, as many as the budget allows, (n_rows,)."""
     largest = -np.sort(-decreases, axis=1)[:, :budget]
     total = largest.sum(axis=1)
     return np.asarray(total if total.dtype.kind == "i" else total * (1 + EPSILON * (largest.shape[1] + 4)))
@@ -126,7 +126,7 @@ def add_largest(decreases: Decreases, budget: int) -> Decreases:
 def compute_decreases(
     missing_cells: tuple[MissingCell, ...], filled: Filled, noise: Noise | None, label: int
 ) -> Decreases:
-    """By how much the expected score falls where the number of one term goes missing or appears, (n_rows, n_missing).
+    """Decreases of the expected score where the number of one term goes missing or appears, (n_rows, n_missing).
 
     From where the row stands; a number that appears may be anything.
     """
@@ -137,7 +137,7 @@ def compute_decreases(
 def compute_floor_decreases(
     missing_cells: tuple[MissingCell, ...], filled: Filled, terms: PackedTerms, floors: Decreases, label: int
 ) -> Decreases:
-    """The same from the lowest place that each number can be moved to; `floors` is that of each term, reduced."""
+    """The same from the lowest position that each number can be moved to; `floors` is that of each term, reduced."""
     positions = {int(feature): at for at, feature in enumerate(terms.features)}
     constant = np.zeros(floors.shape[0], dtype=floors.dtype)
     columns = [
@@ -149,7 +149,7 @@ def compute_floor_decreases(
 
 
 def bound_decreases(missing_cells: tuple[MissingCell, ...], filled: Filled, label: int) -> Decreases:
-    """By how much the score itself can fall in whatever cells noise has put the numbers, (n_rows, n_missing)."""
+    """By how much the score itself can decrease in whatever cells noise has put the numbers, (n_rows, n_missing)."""
     columns = [np.full(filled.rows.shape[0], _orient(cell, label)[0].max()) for cell in missing_cells]
     return _choose_decreases(missing_cells, filled, columns, label)
 
@@ -191,7 +191,7 @@ def change_rows(filled: Filled, chosen: tuple[MissingCell, ...], noise: Noise) -
         last = int(cell.scores[-1])
         for label in (0, 1):
             worst = int(cell.scores.min() if label else cell.scores.max())
-            # the place beyond all edges counts as the last cell, a gap in `fixed_scores` as its own
+            # the position beyond all edges counts as the last cell, a missing value in `fixed_scores` as its own
             moves[label] += np.where(was_missing, worst - cell.missing, cell.missing - last)
         rows[:, cell.feature], is_missing[:, cell.feature] = compute_position(cell, noise), True
     return Variant(Filled(rows, is_missing), -moves[1], moves[0])

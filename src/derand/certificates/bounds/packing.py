@@ -25,8 +25,8 @@ from derand.noise import Noise
 from derand.perturbation import Perturbation
 
 MAX_SUPPORT = 2**23
-"""Largest number of grid levels between the lowest and the highest score of a law: the laws of two threads take up to
-700 MB. A sum that spans more has a distribution on a coarser grid."""
+"""Largest number of grid levels between the lowest and the highest score of a distribution: those of two threads take
+up to 700 MB. A sum that spans more has a distribution on a coarser grid."""
 COARSE_SUPPORT = 2**13
 """Levels of such a coarser grid, at least, and for each term where that can be afforded for every row. Each term may be
 off by half a step, so that what rounding moves the sum is the same share of its span for any number of terms: radii of
@@ -170,7 +170,7 @@ class PackedTerms:
     def category_shifts(
         self, rows: FloatArray, budgets: IntArray, perturbation: Perturbation
     ) -> tuple[IntArray, IntArray]:
-        """Largest fall and rise of the sum by changing at most k categorical features, each (n_rows, n_budgets).
+        """Largest decrease and increase of the sum by changing at most k categories, each (n_rows, n_budgets).
 
         The features' effects add up, so the k largest ones are the worst choice (docs/theory.md).
         """
@@ -267,7 +267,7 @@ def pack_terms(terms: Sequence[Term], grid: int = 1, common: SharedEdges | None 
 
 
 def pack_distribution(terms: Sequence[Term], packed: PackedTerms) -> PackedTerms:
-    """The same terms on a grid on which their law can be afforded: as packed, or coarser where that spans too much."""
+    """The same terms on a grid on which their distribution can be afforded: coarser where the sum spans too much."""
     if packed.largest < MAX_SUPPORT:
         return packed
     return pack_terms(terms, grid=-(-packed.largest * packed.step // choose_support(terms)))

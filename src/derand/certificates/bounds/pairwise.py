@@ -1,9 +1,9 @@
-"""Several classes: each row's class against its rivals, two by two.
+"""Several classes: each row's class is compared with the others, two by two.
 
-A duel is a model of two classes (`AdditiveEnsemble.duel`), which rules and kernels know already. The label of a row is
-the class that wins all of its duels; where there is none, the one whose worst duel is best, and nothing is proven
-(docs/theory.md, section 12). Owns who meets whom, and what the duels of a row come to. Must not know how a duel is
-decided or bounded.
+A comparison is a model of two classes (`AdditiveEnsemble.duel`), which rules and kernels know already. The label of a
+row is the class that wins all of its comparisons; where there is none, the one whose worst comparison is best, and
+nothing is proven (docs/theory.md, section 12). Owns which classes are compared, and what the comparisons of a row come
+to. Must not know how a comparison is decided or bounded.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from derand.perturbation import Perturbation
 from derand.threat import Threat
 
 Compare = Callable[[AdditiveEnsemble, IntArray, IntArray], IntArray]
-"""Who wins a duel, 0 for the lower class and 1 for the higher one, for some of the rows with the rival of each."""
+"""Which class wins a comparison, 0 for the lower and 1 for the higher one, for some rows with the rival of each."""
 Weigh = Callable[[AdditiveEnsemble, IntArray], FloatArray]
 """Logarithm of the odds with which a noisy copy of some of the rows is won by the higher class of a comparison."""
 LARGEST_ODDS = 1e6
@@ -232,16 +232,16 @@ class _Ledger:
                 self.path[k, rows, rivals], self.has_path = bounds.path, True
 
     def close(self, labels: IntArray) -> None:
-        """Nobody is a rival of himself."""
+        """Mask the class itself."""
         rows = np.arange(labels.size)
         self.radius[:, rows, labels], self.log_failure[:, rows, labels] = np.inf, -np.inf
         self.is_preliminary[rows, labels] = False
 
     def list_open(self, at: IntArray) -> tuple[IntArray, IntArray]:
-        """Duels that could decide some rows and of which there are drafts alone: their rows, and the rival of each.
+        """Comparisons that could decide some rows and have preliminary bounds alone: their rows, and the rival of each.
 
         One could if its radius may be as small as the smallest that is known, or its failing mass larger than the
-        largest: radii of drafts are no larger, and masses no smaller, than what is proven in the end. Those that lie
+        largest: preliminary radii are no larger, and masses no smaller, than what is proven in the end. Those that lie
         nearly as near as the nearest go with it, because their tables are at hand.
         """
         is_preliminary = self.is_preliminary[at]
@@ -285,9 +285,9 @@ class _Ledger:
 def bound_classes(model: AdditiveEnsemble, rows: NDArray[Any], query: Query) -> list[Bounds]:
     """What a rule proves about rows of a model of several classes: the worst of their comparisons.
 
-    First all duels are bounded in a draft, then by all proofs those that could decide: whose draft is not above what is
-    known of the others. The result is that of all proofs of all duels. Rows that the same class leads go together,
-    because its comparisons share tables, for which there is room.
+    First all comparisons get preliminary bounds, then all proofs are asked of those that could decide: whose bound is
+    not above what is known of the others. The result is that of all proofs of all comparisons. Rows that the same class
+    leads go together, because its comparisons share tables, for which there is room.
     """
     expected = expect_classes(model, rows, query.noise)
     leaders = expected.argmax(axis=1)

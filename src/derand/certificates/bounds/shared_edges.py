@@ -1,9 +1,9 @@
 """What the comparisons of a model of several classes have in common: the edges of all classes in each column.
 
 The difference of two classes steps at some of the edges of its column. With all of them in place, whether it steps
-there or not, the curves of all duels stand on the same knots, and what the noise puts into the cells around these is
-found once per column instead of once per pair of classes. Owns these edges and what is kept of them, within a budget of
-memory. Must not know comparisons, curves or what exactly is kept.
+there or not, the curves of all comparisons stand on the same knots, and what the noise puts into the cells around these
+is found once per column instead of once per pair of classes. Owns these edges and what is kept of them, within a budget
+of memory. Must not know comparisons, curves or what exactly is kept.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The worst case of a sum: how far a row can be moved before the sum of its terms can fall to a threshold.
 
 The worst case of a sum of functions of one number each is found term by term (docs/theory.md, section 8). Owns the
-choice of prices, and the tables, which are made when first needed and kept as long as the model lives. Must not know
-rules or labels: it is given functions that are to stay high, and thresholds.
+choice of multipliers, and the tables, which are made when first needed and kept as long as the model lives. Must not
+know rules or labels: it is given functions that are to stay high, and thresholds.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Tables:
         return made
 
     def envelopes(self, power: int, blocks: IntArray, spans: IntArray) -> MultiplierTables:
-        """Envelopes of prices per distance to that power, with fine prices in these blocks and these knots at least."""
+        """Envelopes of multipliers of that power, with fine ones in these blocks and these knots at least."""
         curves = self.curves
         with self._lock:
             known = self._spans.setdefault(power, spans)
@@ -146,8 +146,8 @@ class Tables:
             return self.envelopes(power, np.empty(0, dtype=np.int64), self._spans.get(power, nothing))
 
     def has_finite_multipliers(self, power: int) -> bool:
-        """Whether doubles can hold all distances, squares of them and prices, in units far from the noise's scale."""
-        made: bool = self._make((power, "priceable"), lambda: self._check_multipliers(power))
+        """Whether doubles can hold all distances, their squares and all multipliers."""
+        made: bool = self._make((power, "finite"), lambda: self._check_multipliers(power))
         return made
 
     def _check_multipliers(self, power: int) -> bool:
@@ -158,7 +158,7 @@ class Tables:
         return bool((spans < _HUGE).all() and multipliers[0] > 1 / _HUGE**2 and multipliers[-1] < _HUGE**2)
 
     def _choose_multipliers(self, power: int) -> FloatArray:
-        """From the price at which nothing moves (or, squared distances, so little that knots do not tell) downward."""
+        """From the multiplier at which nothing moves (of squared distances hardly anything) downward."""
         slopes, steps = measure_pieces(self.curves)
         slopes = np.maximum(slopes, 1e-9 * self.curves.ranges / steps)
         if power == 1:
@@ -208,7 +208,7 @@ class SmoothedCase(WorstCase):
         return LabelTables(self._positions, self._tables.curves, self._tables.get_envelopes(power), self._table_error)
 
     def root_powers(self, powers: FloatArray, thresholds: FloatArray) -> FloatArray:
-        """Radii from best margins per price, where no limits hold; infinite where nothing can bring the sum down."""
+        """Radii from best margins per multiplier, without limits; infinite where nothing can bring the sum down."""
         least = self._tables.lowest[self._positions.curves].sum()
         powers = np.maximum(powers, 0.0)  # where no multiplier proves anything, they mean nothing
         roots = powers if self._norm == 1 else np.sqrt(powers) * (1 - 2 * EPSILON)
@@ -276,7 +276,7 @@ class SmoothedCase(WorstCase):
         *,
         is_sketch: bool = False,
     ) -> FloatArray:
-        """The best of all prices; tables of finer prices are made where rows ask for them, but not for a sketch."""
+        """The best of all multipliers; tables of finer ones are made where rows ask for them, but not for a sketch."""
         tables = self._tables
         least = tables.lowest[self._positions.curves].sum() if floors is None else floors.sum(axis=1)[:, None]
         free = least - self._table_error > thresholds
@@ -382,7 +382,7 @@ def _make_case(
 
 
 def compute_box(perturbation: Perturbation, rows: FloatArray, is_missing: BoolArray | None = None) -> Reach | None:
-    """What the numbers of some rows may become; None for anything. Missing ones stay in their place."""
+    """What the numbers of some rows may become; None for anything. Missing ones stay where they are."""
     if is_missing is None and not perturbation.has_box:
         return None
     low, high = perturbation.box(rows)

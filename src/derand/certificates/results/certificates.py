@@ -47,9 +47,9 @@ class Certificates(RowResults):
     rule : str
         How the label is found: "vote" or "mean".
     proof : array of shape (n_rows,)
-        What proves each radius: "paper", the failure mass; "dual", a price per distance, which bounds the worst case of
-        the expected score; "exact", that worst case itself (under noise up to the resolution of tables, some 1e-4);
-        "none" where nothing is certified. For a vote of ensembles that of the member that decides.
+        What proves each radius: "paper", the failure mass; "dual", a multiplier of the distance, which bounds the worst
+        case of the expected score; "exact", that worst case itself (under noise up to the resolution of tables, some
+        1e-4); "none" where nothing is certified. For a vote of ensembles that of the member that decides.
     noise : Noise or None
         Under which it is found; None for the model as deployed.
     norm : float

@@ -21,7 +21,7 @@ from derand.noise import Noise
 from derand.perturbation import Perturbation
 
 PROOFS = ("none", "paper", "dual", "exact")
-"""What proves a radius: nothing; the mass on the failing side, as in the paper; a multiplier of the distance
+"""What proves a radius: nothing; the mass on the failing tail, as in the paper; a multiplier of the distance
 (duality); or a worst case without any gap."""
 NO_PROOF, PAPER, DUAL, EXACT = range(4)
 
@@ -35,8 +35,8 @@ class Bounds:
     label : 0 or 1; of several classes the number of one
     log_failure : upper bound of the logarithm of the failure mass; NaN where the rule has none
     radius : lower bound of the radius; 0 where nothing is proven
-    proof : place in `PROOFS`: what proves the radius
-    path : place in `derand.kernels.PATHS`, or None
+    proof : index of `PROOFS`: what proves the radius
+    path : index of `derand.kernels.PATHS`, or None
     worst : the worst score within limits, where these alone say what may change and the rule has one; else None
     runner_up : of several classes the rival that decides; None for two
     is_preliminary : where proofs that were not asked for may give a larger radius or a smaller failure mass, or None

@@ -1,8 +1,8 @@
-"""Numbers by lines: the answer of a linear model is its score, under any rule and noise; ends are that less its fall.
+"""Linear regression: the prediction is the score, under any rule and noise; ends are that less its decrease.
 
-Owns the ends and distances of such answers. What the program rounds of a score counts as an error of its slopes, so
-that computed answers stay within the ends as well as those of the model that is meant. Must not know how falls are
-bounded.
+Owns the ends and distances of such predictions. What the program rounds of a score counts as an error of its slopes, so
+that computed predictions stay within the ends as well as those of the model that is meant. Must not know how decreases
+are bounded.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class LinearScore(Score):
         return self._linear.model.score(rows)
 
     def bound_interval(self, rows: FloatArray, radius: float) -> Ends:
-        """The score less its fall, and its rise, within the threat."""
+        """The score less its decrease, and plus its increase, within the threat."""
         scores, slack = self.compute(rows), self._compute_slack(rows)
         low, high = (self._bound_decrease(rows, radius, is_high) + slack for is_high in (1, 0))
         return Ends(scores, scores - low * (1 + 4 * EPSILON), scores + high * (1 + 4 * EPSILON))

@@ -344,7 +344,7 @@ class SecondProof:
     ) -> None:
         """Raise the radii of a block of rows, and say so in `proof`, both of shape (n_rows, n_columns).
 
-        Class 1 is to hold where the score is above the first one of the cuts, class 0 where it is not above the second;
+        Class 1 is to hold where the score is above the first threshold, class 0 where it is not above the second;
         the third is what numbers that go missing or appear take off the expected score.
         """
         terms, (highest, lowest, decreases) = self._terms, thresholds

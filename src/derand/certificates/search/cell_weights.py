@@ -1,10 +1,11 @@
-"""What each cell is worth to an answer: scores for the mean, and for a vote what the failing mass makes of them.
+"""The weight of each cell for a prediction: scores for the mean, and for a vote what the failing mass makes of them.
 
 The failing mass of a row is linear in the cell probabilities of any one term: the weight of a cell is the chance that
-the sum of all *other* terms, with this cell's score, still answers as before (the law without that term). So the mass
-has, at every point, an additive model that agrees with it to first order, whose slopes are the exact gradient of the
-mass; near a tie, where the search follows it, the logarithm of the mass has the same direction. Laws are kept as
-characteristic functions on a few frequencies: this leads a search and proves nothing. Must not know threats.
+the sum of all *other* terms, with this cell's score, still answers as before (the distribution without that term). So
+the mass has, at every point, an additive model that agrees with it to first order, whose slopes are the exact gradient
+of the mass; near a tie, where the search follows it, the logarithm of the mass has the same direction. Distributions
+are kept as characteristic functions on a few frequencies: this leads a search and proves nothing. Must not know
+threats.
 """
 
 from __future__ import annotations
@@ -57,9 +58,9 @@ def compute_margins(problem: Problem, points: FloatArray, noise: Noise | None, s
 def weigh_cells(
     problem: Problem, points: FloatArray, noise: Noise, signs: FloatArray, levels: IntArray | None = None
 ) -> tuple[FloatArray, FloatArray]:
-    """What cells are worth by the mass at some points, (n_points, n_cells): the higher, the safer; and the lead.
+    """What cells are worth by the mass at some points, (n_points, n_cells): the higher, the safer; and the margin.
 
-    The lead, (n_points,), is the mass on the safe side less a half.
+    The margin, (n_points,), is the mass on the safe side less a half.
 
     Signs are 1 where the sum must stay above the threshold, -1 where it must not get there; `levels` are thresholds of
     single points, instead of the problem's.
@@ -94,15 +95,17 @@ def _weigh_row(
     half: float,
     n_frequencies: int,
 ) -> FloatArray:
-    """The chance that the sum is above the cut, for each cell of each term, all other terms being random.
+    """The chance that the sum is above the level, for each cell of each term, all other terms being random.
 
-    By the Fourier series of a square wave that changes its sign at the cut and `half` away from it.
+    By the Fourier series of a square wave that changes its sign at the level and `half` away from it.
     """
     odd = 2.0 * np.arange(n_frequencies) + 1.0
     turns = np.exp((1j * math.pi / half) * (scores[:, None] * odd))
     factors = np.add.reduceat(shares[:, None] * turns, first, axis=0)
     others = _leave_one_out(factors)
-    taper = np.sinc(odd / (2.0 * n_frequencies)) / (math.pi * odd)  # without it a cut series overshoots at the cut
+    taper = np.sinc(odd / (2.0 * n_frequencies)) / (
+        math.pi * odd
+    )  # without it a truncated series overshoots at the level
     wave = taper * np.exp((-1j * math.pi / half * level) * odd)
     return np.asarray(0.5 + 2.0 * (np.repeat(others, counts, axis=0) * turns * wave).imag.sum(axis=1))
 

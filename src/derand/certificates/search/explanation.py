@@ -173,7 +173,7 @@ def _search_flip(target: Target, start: FloatArray, feature: int, home: int) -> 
 
 
 def _count_steps(positions: FloatArray, own: float, step: float) -> FloatArray:
-    """How many steps lead to either side of each place; they are rounded outward, never to nearest alone."""
+    """How many steps lead to either side of each position; they are rounded outward, never to nearest alone."""
     counts = np.floor((positions - own) / step)
     counts = np.unique(np.concatenate([counts - 1, counts, counts + 1]))
     return np.asarray(counts[(counts != 0) & (np.abs(counts) < _MOST_STEPS)])

@@ -1,4 +1,4 @@
-"""Terms of several columns in searches: shares of cells to nearest, and worst places of their numbers, one by one.
+"""Terms of several columns in searches: shares of cells to nearest, and worst positions of their numbers, one by one.
 
 Owns what leads a search through such a term. Nothing here is proven: what is found is checked by the model itself. Must
 not know rules or thresholds.
@@ -16,7 +16,7 @@ from derand.certificates.bounds.grid_packing import PackedGrid
 from derand.model import Term
 from derand.noise import Noise
 
-_PLACES = 33
+_POSITIONS = 33
 _PASSES = 3
 _MOST_POINTS = 4096
 """Of a row, all of which are tried without noise."""
@@ -86,7 +86,7 @@ def move_grid(
     high: FloatArray,
     signs: FloatArray,
 ) -> None:
-    """Move the numbers of a term of several columns to places where it is worst, one after the other, in turns.
+    """Move the numbers of a term of several columns to positions where it is worst, one after the other, in turns.
 
     From the rows as they stand, and from each of their corners; the worst end is taken. Without noise all cells are
     tried where they are few enough.
@@ -121,7 +121,7 @@ def move_grid(
 def _search_worst_points(
     term: Term, own: FloatArray, listed: list[FloatArray], signs: FloatArray, least: FloatArray
 ) -> FloatArray:
-    """The worst of all points that places of the numbers make up, without noise; where none is worse, the row's own."""
+    """The worst of all points made of positions of the numbers, without noise; where none is worse, the row's own."""
     found = own.copy()
     at = np.indices([one.shape[1] for one in listed]).reshape(len(listed), -1)
     size = max(1, _CHUNK // at.size)
@@ -144,7 +144,7 @@ def _list_positions(
     low: FloatArray,
     high: FloatArray,
 ) -> FloatArray:
-    """Places of one number of each row, (n_rows, n_positions), within its ends, by whole steps where it has some."""
+    """Positions of one number of each row, (n_rows, n_positions), within its ends, by whole steps where it has some."""
     there = np.nan_to_num(own)
     if noise is None:
         wide = np.repeat(np.concatenate([edges, np.nextafter(edges, -np.inf)])[None], own.size, axis=0)
@@ -153,7 +153,7 @@ def _list_positions(
         ends = (edges[0] - box, edges[-1] + box) if edges.size else (0.0, 0.0)
         first = np.minimum(np.maximum(low[:, feature], ends[0]), there)
         last = np.maximum(np.minimum(high[:, feature], ends[1]), there)
-        shares: IntArray | FloatArray = np.linspace(0.0, 1.0, _PLACES)
+        shares: IntArray | FloatArray = np.linspace(0.0, 1.0, _POSITIONS)
         wide = first[:, None] * (1 - shares) + last[:, None] * shares
     if steps[feature]:
         counts = (wide - there[:, None]) / steps[feature]

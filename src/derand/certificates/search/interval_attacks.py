@@ -1,4 +1,4 @@
-"""Attacking numbers: the border of the search for changes that move an answer far, from inside beside intervals.
+"""Attacking numbers: the border of the search for changes that move a prediction far, from inside beside intervals.
 
 Owns `attack_interval`: the checks, the order of the search, and the choice of the best. Must not know how a rule proves
 what it says, nor any interval: what is found stands against them.
@@ -33,7 +33,7 @@ _BLOCK_POSITIONS = 100
 _TURNS = 2
 """Times that positions around what was found are looked at."""
 _ROUNDS = 4
-"""Of following what cells are worth to a median at the best row so far."""
+"""Of following the weights of cells for a median at the best row so far."""
 _SHAKE = 0.5
 _HAIRS = (0.1, 1e-3, 1e-5, 1e-7, 1e-9, 1e-11)
 """How far within an open ball the worst moves of lines are tried."""
@@ -162,7 +162,7 @@ class _End:
 
     def __init__(self, request: _Request, rows: FloatArray, end: int, numbers: NDArray[Any], value: FloatArray) -> None:
         self._request, self._rows, self._numbers = request, rows, numbers
-        self._labels = np.full(len(rows), 1 - end)  # what must stay high for the answer not to fall
+        self._labels = np.full(len(rows), 1 - end)  # what must stay high for the answer not to decrease
         self._signs = np.where(self._labels == 1, 1.0, -1.0)
         self.points, self.answers = rows.copy(), value.copy()
 
@@ -204,7 +204,7 @@ class _End:
         return np.asarray(scores - self._labels)
 
     def _follow(self, feasible: FeasibleSet, weights: FloatArray) -> FloatArray:
-        """The points at which what cells are worth falls most, all of which are offered."""
+        """The points at which the weights of cells decrease most, all of which are offered."""
         terms, radius = self._request.problem.terms, self._request.radius
         low, high = _compute_ends(feasible, terms, radius)
         points = _spend(
@@ -272,7 +272,7 @@ def _list_around(feasible: FeasibleSet, points: FloatArray, low: FloatArray, hig
 
 
 def _spend(feasible: FeasibleSet, landscape: Landscape, weights: FloatArray, radius: float) -> FloatArray:
-    """The points of a landscape at which worths fall most within a radius, (n_rows, n_features)."""
+    """The points of a landscape at which weights decrease most within a radius, (n_rows, n_features)."""
     decreases, norm = landscape.compute_decreases([weights]), feasible.norm
     costs = landscape.costs
     if norm and math.isfinite(radius):
@@ -302,7 +302,7 @@ def _stretch(feasible: FeasibleSet, points: FloatArray, radius: float) -> FloatA
 
 
 def _choose_by_multipliers(decreases: FloatArray, costs: FloatArray, budget: float) -> IntArray:
-    """The place of each column: for the lowest multiplier whose places can be paid, and then what is left is spent."""
+    """The position of each column for the lowest multiplier that fits the budget; then what is left is spent."""
     with np.errstate(all="ignore"):
         top = np.where((costs > _LEAST_COST * budget) & (decreases > 0), decreases / costs, 0.0).max(
             axis=(1, 2), initial=0.0

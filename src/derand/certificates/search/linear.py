@@ -21,7 +21,7 @@ from derand.perturbation import Perturbation
 _SHARES = (0.0, 0.5, 1e300)
 """Of a step that a column must move by to move at all: moves are rounded up, which costs most where they are small."""
 _HAIRS = (0.0, 1e-15, 1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-7, 1e-5, 1e-3, 0.1)
-"""By how much more than the margin sums are to fall, until one does: rounded numbers may miss the margin itself."""
+"""By how much more than the margin sums are to decrease, until one does: rounded numbers may miss the margin itself."""
 
 
 def attack_linear(
@@ -103,7 +103,7 @@ def move_least(
 def move_most(
     linear: LinearSum, rows: FloatArray, starts: FloatArray, perturbation: Perturbation, is_high: int, radius: float
 ) -> FloatArray:
-    """Rows moved within a radius so that the sum falls most."""
+    """Rows moved within a radius so that the sum decreases most."""
     units = perturbation.units[linear.features] if perturbation.norm else np.ones(linear.features.size)
     caps = _compute_exact_caps(linear, perturbation, rows, is_high) / units
     moves = compute_moves(radius, np.abs(linear.slopes) * units, caps, perturbation.norm)

@@ -1,8 +1,8 @@
 """The search for near flips from a block of rows: which ways are walked, and how what they find is brought nearer.
 
 Owns the order of the search: the worst case by scores first, then by what the failing mass at the flip makes of them
-(`cell_weights`), over wide places and places around the flip; single columns; the ways to rows of another label; at
-last single columns are put back. Must not know threats or how a rule proves what it says.
+(`cell_weights`), over wide positions and positions around the flip; single columns; the ways to rows of another label;
+at last single columns are put back. Must not know threats or how a rule proves what it says.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from derand.certificates.search.positions import (
 from derand.kernels.norms import measure_norms
 
 _ROUNDS = 4
-"""Of following what cells are worth at the flip that was found."""
+"""Of following the weights of cells at the flip that was found."""
 _ROUNDS_OF_VOTES = 6
 _WIDTHS = (0.5, 0.1, 0.02)
 """How near to a tie a member of a vote must be to count fully, round after round."""
@@ -44,7 +44,7 @@ _SCANNED = 8
 """Points that are looked at on a straight way, for votes: these may flip and flip back."""
 _PUT_BACK = 12
 _STRETCHES = (0.98, 0.995, 0.999, 1.0, 1.001, 1.005, 1.02, 1.1, 1.5)
-"""Of what a coarser twin found: among these the model itself flips, nearly always."""
+"""Of what a coarser surrogate found: among these the model itself flips, nearly always."""
 _ALONE = (3, 16)
 """Members of a vote that are pushed alone; in norm 0, where that costs little, more of them."""
 _HALVINGS = 6
@@ -126,7 +126,7 @@ class Search:
         return np.where(self.feasible.home[at] == 1, 1.0, -1.0) * (1.0 if member.weight >= 0 else -1.0)
 
     def _list_first_weights(self) -> list[list[FloatArray]]:
-        """Worths of cells by their scores: of the heaviest members alone, and of all together by their weights."""
+        """Weights of cells by their scores: of the heaviest members alone, and of all together by their weights."""
         everyone = np.arange(len(self.feasible))
         own = [orient_scores(one.problem.terms, self._signs(one, everyone)) for one in self._members]
         if len(own) == 1:
@@ -137,7 +137,7 @@ class Search:
         return [*alone, [abs(one.weight) * weights for one, weights in zip(self._members, own, strict=True)]]
 
     def _weigh(self, at: IntArray, width: float) -> list[FloatArray]:
-        """Worths of cells at the flips that were found.
+        """Weights of cells at the flips that were found.
 
         In a vote of several members those count most that are near a tie there, within some width.
         """
@@ -193,7 +193,7 @@ class Search:
         self._bring_nearer(_Pairs(every.at[best], every.near[best], every.far[best]))
 
     def _compute_needed(self, member_weights: list[FloatArray], at: IntArray) -> FloatArray:
-        """How much must fall: by scores what separates them from the threshold, else as much as at the flip."""
+        """Required decrease: by scores what separates them from the threshold, else as much as at the flip."""
         feasible = self.feasible.take(at)
         if self.feasible.target.rule == "mean" and len(self._members) == 1:
             (member,) = self._members
@@ -275,11 +275,11 @@ class Search:
         self._bring_nearer(_Pairs(at, near[at], far[at]))
 
     def _follow_rounds(self) -> None:
-        """Follow what cells are worth at the flips, over wide places and then over those around the flips.
+        """Follow the weights of cells at the flips, over wide positions and then over those around the flips.
 
-        By the mean worths stay the same, and only places become finer.
+        By the mean weights stay the same, and only positions become finer.
         """
-        is_fixed = not self._is_mass and not self._is_vote  # what cells are worth
+        is_fixed = not self._is_mass and not self._is_vote  # the weights of cells
         if is_fixed and (self.feasible.noise is None or self.feasible.norm in (None, 0)):
             return
         at = np.flatnonzero((self.distances > 0) & (np.isfinite(self.distances) | (self.feasible.norm is None)))
@@ -298,7 +298,7 @@ class Search:
                     at = at[self.distances[at] < (1 - _ENOUGH) * before]
 
     def _restart(self, rngs: Sequence[np.random.Generator]) -> None:
-        """Once more with worths that are off by chance, which leads around what the first way ran into."""
+        """Once more with weights that are off by chance, which leads around what the first way ran into."""
         if self.feasible.noise is not None and self.feasible.target.rule == "mean" and len(self._members) == 1:
             return  # the worst case of the mean is known
         assert self._wide is not None
@@ -330,7 +330,7 @@ class Search:
 
 
 def _choose_nearest(rows: IntArray, distances: FloatArray, count: int) -> IntArray:
-    """The places of the nearest points of each row, so many at most."""
+    """The indices of the nearest points of each row, so many at most."""
     order = np.lexsort((distances, rows))
     ranks = np.arange(order.size) - np.searchsorted(rows[order], rows[order])
     return np.asarray(order[ranks < count])

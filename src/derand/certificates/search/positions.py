@@ -1,7 +1,7 @@
-"""Places to which single numbers may be moved, and the worst point for a multiplier per distance, column by column.
+"""Positions to which single numbers may be moved, and the worst point for a multiplier per distance, column by column.
 
-Owns the choice of places and the way from small changes to large ones that the separable worst case knows
-(docs/theory.md, section 8), for any worth of cells. Must not know what makes a cell worth what it is.
+Owns the choice of positions and the way from small changes to large ones that the separable worst case knows
+(docs/theory.md, section 8), for any weights of cells. Must not know how cells are weighted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NEAR = np.geomspace(1 / 1024, 2.0, 32)
 """In noise scales from the row; from there on evenly to beyond the last edge."""
 _BEYOND = 4.0
 _FAR = (12, 64)
-"""How many places there are on either side, at least and at most."""
+"""How many positions there are on either side, at least and at most."""
 _LOCAL = np.array([0.0, 0.4, 0.7, 0.85, 0.93, 0.97, 1.0, 1.03, 1.07, 1.15, 1.3, 1.6])
 """Shares of a move that was found, at which a better one is looked for."""
 _HAIR = 1 / 64
@@ -33,7 +33,7 @@ _PUT_BACK = 6
 
 
 class Landscape:
-    """Some places of each number of a block of rows, the row's own first, and what a move there costs.
+    """Some positions of each number of a block of rows, the row's own first, and what a move there costs.
 
     Attributes
     ----------
@@ -53,7 +53,7 @@ class Landscape:
         self._sums = sums
 
     def _share_out(self, terms: PackedTerms) -> tuple[FloatArray, IntArray, IntArray, IntArray]:
-        """The share of noise that lies right of each edge, per place; edges, where terms begin, their columns."""
+        """The share of noise that lies right of each edge, per position; edges, where terms begin, their columns."""
         where = np.full(self._feasible.starts.shape[1], -1)
         where[self._columns] = np.arange(self._columns.size)
         edges = np.flatnonzero(where[terms.edge_features] >= 0)
@@ -71,7 +71,7 @@ class Landscape:
         return shares, edges + terms.edge_terms[edges], first, columns[first]
 
     def compute_decreases(self, member_weights: Sequence[FloatArray]) -> FloatArray:
-        """By how much a move to each place lowers the sum of what cells are worth, (n_rows, n_positions, n_columns)."""
+        """By how much a move to each position lowers the sum of weights, (n_rows, n_positions, n_columns)."""
         decreases = np.zeros(self.positions.shape)
         for weights, (shares, left, first, columns) in zip(member_weights, self._parts, strict=True):
             if left.size:
@@ -117,7 +117,7 @@ class Landscape:
     def _choose_by_multipliers(
         self, decreases: FloatArray, norm: float
     ) -> tuple[FloatArray, Callable[[FloatArray], IntArray]]:
-        """Distances to the power of the norm, up to a factor per row, and the best place of each column for a price."""
+        """Scaled distances to the power of the norm, and the best position per column for a multiplier."""
         largest = np.where(np.isfinite(self.costs), self.costs, 0.0).max(axis=(1, 2), initial=0.0)
         with np.errstate(all="ignore"):  # shares of the largest distance: squares of others may vanish or overflow
             costs = np.minimum(np.ldexp(self.costs, -np.frexp(largest)[1][:, None, None]) ** norm, 1e200)
@@ -134,12 +134,12 @@ class Landscape:
     def complete(
         self, decreases: FloatArray, needed: FloatArray, shares: FloatArray
     ) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Pairs of points before a turn, the second with one more column moved, so that as much falls as needed.
+        """Pairs of points before a turn, the second with one more column moved, so that the sum decreases enough.
 
-        That column, and its place, are the cheapest of all; where no column does, the points are the same. The first
+        That column, and its position, are the cheapest of all; where no column does, the points are the same. The first
         points lie on the way, or at its turn with one of the farthest columns put back.
 
-        `needed` is how much must fall, `shares` where on the way the turn is, both (n_rows,).
+        `needed` is how much the sum must decrease, `shares` where on the way the turn is, both (n_rows,).
         """
         costs, choose = self._choose_by_multipliers(decreases, float(self._feasible.norm or 1))
         for part in np.linspace(0.0, 1.0, _COMPLETIONS):
@@ -200,12 +200,12 @@ class Landscape:
 
 
 def pick(values: FloatArray, at: IntArray) -> FloatArray:
-    """The entries of shape (n_rows, n_columns) of one place per column."""
+    """The entries of shape (n_rows, n_columns) of one position per column."""
     return np.asarray(np.take_along_axis(values, at[:, None], axis=1)[:, 0])
 
 
 def _keep_positions(feasible: FeasibleSet, positions: FloatArray) -> FloatArray:
-    """The nearest places that the threat allows."""
+    """The nearest positions that the threat allows."""
     n_rows, n_positions, _ = positions.shape
     points = np.repeat(feasible.starts, n_positions, axis=0)
     points[:, feasible.features] = positions.reshape(n_rows * n_positions, -1)
@@ -253,7 +253,7 @@ def locate_turn(feasible: FeasibleSet, point: Callable[[FloatArray], FloatArray]
 
 
 def list_wide(feasible: FeasibleSet, sums: Sequence[PackedTerms]) -> FloatArray:
-    """Places from the row to beyond all edges: under noise near the row ever denser, without noise beside each edge."""
+    """Positions from the row to beyond all edges: under noise ever denser near the row, else beside each edge."""
     starts = np.nan_to_num(feasible.starts[:, feasible.features])
     edges = [_list_edges(sums, feature) for feature in feasible.features.tolist()]
     if feasible.noise is None:
@@ -297,14 +297,14 @@ def _list_beside_edges(feasible: FeasibleSet, starts: FloatArray, edges: list[Fl
 
 
 def list_local(feasible: FeasibleSet, points: FloatArray) -> FloatArray:
-    """Places around points that were found, on the way from the rows."""
+    """Positions around points that were found, on the way from the rows."""
     starts, ends = feasible.starts[:, feasible.features], points[:, feasible.features]
     moves = np.nan_to_num(ends - starts)
     return np.nan_to_num(starts)[:, None] + _LOCAL[:, None] * moves[:, None]
 
 
 def list_beside(feasible: FeasibleSet, points: FloatArray) -> FloatArray:
-    """The row's own place, that of a point, and those a hair below and above it."""
+    """The row's own position, that of a point, and those a hair below and above it."""
     starts, here = (np.nan_to_num(rows[:, feasible.features]) for rows in (feasible.starts, points))
     hair = (
         np.zeros(feasible.features.size) if feasible.noise is None else _HAIR * feasible.noise.scales(feasible.features)

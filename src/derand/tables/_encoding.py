@@ -159,7 +159,7 @@ class TableEncoding:
             known = (codes >= 0) & (codes < len(values))
             others = np.where(np.isnan(codes), len(values) + 1, len(values))
             cells[:, column] = names[np.where(known, codes, others).astype(np.int64)]
-        kinds = dict.fromkeys(self.find_integers(matrix), np.int64)
+        kinds = dict.fromkeys(self.list_integers(matrix), np.int64)
         for column in kinds:
             cells[:, column] = matrix[:, column].astype(np.int64)
         if self.names is None:
@@ -183,7 +183,7 @@ class TableEncoding:
         >>> TableEncoding(3, None, {}).learn_whole(rows).whole
         {0: (7, 12), 2: (0, 1)}
         """
-        ends = {column: _find_whole_ends(matrix[:, column]) for column in self.numerical}
+        ends = {column: _measure_whole(matrix[:, column]) for column in self.numerical}
         return replace(self, whole={column: pair for column, pair in ends.items() if pair is not None})
 
     def find_whole(self, rows: FloatArray) -> dict[int, tuple[int, int]]:
@@ -198,7 +198,7 @@ class TableEncoding:
                 found[column] = ends
         return found
 
-    def find_integers(self, rows: FloatArray) -> tuple[int, ...]:
+    def list_integers(self, rows: FloatArray) -> tuple[int, ...]:
         """The columns that are known to hold whole numbers and do so in all of these rows: integers, to a reader."""
         return tuple(column for column in self.whole if is_whole(rows[:, column]).all())
 
@@ -255,7 +255,7 @@ def is_whole(values: FloatArray) -> BoolArray:
     return np.asarray((np.rint(values) == values) & (np.abs(values) < _MOST_WHOLE))
 
 
-def _find_whole_ends(values: FloatArray) -> tuple[int, int] | None:
+def _measure_whole(values: FloatArray) -> tuple[int, int] | None:
     """The least and the largest of a column's numbers where all are whole and not all are the same."""
     first = values[:_FIRST_ROWS]
     if not is_whole(first[~np.isnan(first)]).all():

@@ -247,7 +247,7 @@ def test_columns_of_whole_numbers_are_found() -> None:
     )
     encoding = TableEncoding(8, None, {7: (0, 1)}).learn_whole(rows)
     assert encoding.whole == {0: (1, 9), 1: (0, 1), 6: (-5, -3)}
-    assert encoding.find_integers(rows) == (0, 1)
+    assert encoding.list_integers(rows) == (0, 1)
     assert encoding.find_whole(rows) == encoding.whole
     assert encoding.find_whole(rows + np.array([0.5, 1, 0, 0, 0, 0, 0, 0])) == {6: (-5, -3)}
     late = np.ones((3000, 1))

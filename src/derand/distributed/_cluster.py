@@ -20,7 +20,7 @@ from derand._core.later import import_extra
 _PATIENCE = "10s"
 
 
-def find_client() -> Any:
+def get_current_client() -> Any:
     """The Dask client that is there, or None."""
     try:
         from distributed import get_client
@@ -67,7 +67,7 @@ def _reach(scheduler: str, stack: ExitStack) -> Any:
     """A client of a scheduler that runs: the one that is there already, or a new one."""
     from distributed import Client
 
-    known = find_client()
+    known = get_current_client()
     if known is not None and known.scheduler is not None and known.scheduler.address == scheduler:
         return known
     try:
@@ -106,7 +106,7 @@ def _start_cluster(workers: int, memory: str | None, scratch: str) -> Any:
         )
 
 
-def _start_undisturbed(start: Callable[..., Any], *arguments: Any) -> Any:
+def _start_undisturbed(start: Callable[..., Any], *arguments: object) -> Any:
     """Start processes that an interrupt from the keyboard does not reach: it is for whoever started them."""
     if threading.current_thread() is not threading.main_thread():
         return start(*arguments)
@@ -119,7 +119,7 @@ def _start_undisturbed(start: Callable[..., Any], *arguments: Any) -> Any:
 
 def require_same_versions(client: Any) -> None:
     """Refuse workers that would compute with another version of this package."""
-    found = client.run(_tell_version)
+    found = client.run(_read_version)
     others = {worker: version for worker, version in found.items() if version != derand.__version__}
     if others:
         worker, version = next(iter(others.items()))
@@ -130,7 +130,7 @@ def require_same_versions(client: Any) -> None:
         )
 
 
-def _tell_version() -> str | None:
+def _read_version() -> str | None:
     try:
         import derand as found
     except ImportError:

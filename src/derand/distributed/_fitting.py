@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -29,7 +30,7 @@ from derand.estimators import (
     resolve_class_weight,
 )
 from derand.noise import Noise
-from derand.tables import ColumnWarning, TableEncoding
+from derand.tables import ColumnWarning, Labels, TableEncoding
 from derand.train import (
     BinnedTable,
     CodedRows,
@@ -88,20 +89,15 @@ def fit(estimator: Estimator, data: Any, target: str, *, columns: Sequence[str] 
     before = vars(estimator).copy()
     try:
         with estimator._listen():
-            told, doubts = _fit(estimator, Parts.open(data, _choose_columns(columns, target)), target)
+            messages, found = _fit(estimator, data, target, columns)
     except BaseException:  # an interrupted fit, too, leaves the estimator as it was
         estimator.__dict__ = before
         raise
-    for text in told:
+    for text in messages:
         warnings.warn(text, stacklevel=2)
-    if doubts is not None:
-        warnings.warn(doubts, ColumnWarning, stacklevel=2)
+    if found is not None:
+        warnings.warn(found, ColumnWarning, stacklevel=2)
     return estimator
-
-
-def _choose_columns(columns: Sequence[str] | None, target: str) -> tuple[str, ...] | None:
-    """The columns that are read; None for all."""
-    return None if columns is None else (*columns, target)
 
 
 def _require_supported(estimator: Any) -> None:
@@ -117,9 +113,12 @@ def _require_supported(estimator: Any) -> None:
                 raise ValueError(f"`{name}` of AdditiveClassifier must be None on tables of parts: leave it out.")
 
 
-def _fit(estimator: Any, parts: Parts, target: str) -> tuple[tuple[str, ...], str | None]:
-    """Train; what there is to warn of, and which columns are doubtful."""
-    tell(f"reading {len(parts):,} parts: columns and classes")
+def _fit(
+    estimator: Any, data: object, target: str, columns: Sequence[str] | None
+) -> tuple[tuple[str, ...], str | None]:
+    """Train; the warnings, and the message of the data checks."""
+    parts = Parts.open(data, None if columns is None else (*columns, target))
+    tell(f"reading {len(parts.parts):,} parts: columns and classes")
     is_scaled = estimator.scaling is not None
     asked = (target, estimator.categorical_features, is_scaled)
     survey = parts.reduce(survey_part, join_surveys, *asked, with_names=True)
@@ -130,6 +129,7 @@ def _fit(estimator: Any, parts: Parts, target: str) -> tuple[tuple[str, ...], st
     refuse_identifiers(reading.classes.size, survey.n_rows, f"The column {quote_short(target)}")
     tell(f"{survey.n_rows:,} rows; drawing a sample")
     sample = parts.reduce(_draw, join_samples, reading, SAMPLE_ROWS)
+    assert sample is not None  # there are rows
     totals = np.array([survey.labels[label] for label in reading.classes.tolist()], dtype=np.float64)
     class_weight = resolve_class_weight(estimator.class_weight, reading.classes, totals)
     weights = None if (sample.counts == 1).all() else sample.counts * (sample.counts.size / sample.counts.sum())
@@ -143,12 +143,12 @@ def _fit(estimator: Any, parts: Parts, target: str) -> tuple[tuple[str, ...], st
         rows = lambda noise: _count(estimator, parts, reading, survey, class_weight, noise)  # noqa: E731
     else:
         rows = lambda noise: _share(parts, reading, table, totals, sample)  # noqa: E731
-    told = tuple(fit_table(estimator, table, reading.encoding, reading.classes, totals, rows))
+    messages = tuple(fit_table(estimator, table, reading.encoding, reading.classes, totals, rows))
     labels = reading.classes[sample.target]
-    return told, estimator._doubt_columns(reading.encoding.decode(sample.rows), labels)
+    return messages, estimator._doubt_columns(reading.encoding.decode(sample.rows), labels)
 
 
-def _refuse_classes(estimator: Any, classes: NDArray[Any], target: str) -> None:
+def _refuse_classes(estimator: Any, classes: Labels, target: str) -> None:
     if classes.size < 2:
         raise ValueError(f"{quote_short(target)} holds one label alone, {classes.tolist()}: there is nothing to learn.")
     if classes.size > 2 and isinstance(estimator, AdditiveClassifier):
@@ -164,12 +164,12 @@ class _Reading:
 
     target: str
     encoding: TableEncoding
-    classes: NDArray[Any]
+    classes: Labels
 
     @classmethod
     def plan(cls, survey: Survey, target: str) -> _Reading:
         encoding = survey.encode()
-        known = set(survey.find_known().tolist())
+        known = set(survey.list_known().tolist())
         empty = [column for column in encoding.numerical if column not in known]
         if empty:
             raise ValueError(
@@ -205,7 +205,7 @@ def _count(
 ) -> CountedTable:
     """The table by its counts."""
     assert noise is not None  # stumps are trained under noise
-    columns = survey.find_known()
+    columns = survey.list_known()
     grid = SplitGrid.around(noise, choose_first_step(noise, estimator.split_step))
     plan = CountingPlan(
         survey.n_rows,
@@ -216,7 +216,8 @@ def _count(
         compute_resolution(noise, grid),
     )
     tell("counting all rows")
-    counts = parts.reduce(_count_rows, _Adding(plan.resolution), reading, plan, class_weight)
+    counts = parts.reduce(_count_rows, partial(add_counts, resolution=plan.resolution), reading, plan, class_weight)
+    assert counts is not None  # there are rows
     names = reading.encoding.names
     return CountedTable(counts, plan, len(survey.names), class_weight, reading.n_categories, names)
 
@@ -227,22 +228,11 @@ def _count_rows(table: Any, reading: _Reading, plan: CountingPlan, class_weight:
     return count_part(part, plan)
 
 
-@dataclass(frozen=True, slots=True)
-class _Adding:
-    """Adds counts of one resolution."""
-
-    resolution: float
-
-    def __call__(self, found: Sequence[PartCounts | None]) -> PartCounts | None:
-        known = drop_empty(found)
-        return add_counts(known, self.resolution) if known else None
-
-
 def _share(parts: Parts, reading: _Reading, table: TrainingTable, totals: FloatArray, sample: Sample) -> TrainingTable:
     """The sample as a table, with the way to all rows."""
 
     def share(binned: BinnedTable) -> Any:
-        coded = parts.reduce(_code, _join_codes, reading, binned.numbers, binned.categories, keep_parts=True)
+        coded = parts.map(_code, _join_codes, reading, binned.numbers, binned.categories)
         return DaskShards(coded) if parts.on_workers else PartsInMemory(drop_empty(coded))
 
     return replace(table, whole=WholeTable(totals.astype(np.int64), sample.count_distinct(), share))
@@ -253,8 +243,5 @@ def _code(table: Any, reading: _Reading, numbers: Any, categories: Any) -> Coded
     return CodedRows(code_rows(rows, numbers, categories), target)
 
 
-def _join_codes(found: Sequence[CodedRows | None]) -> CodedRows | None:
-    known = drop_empty(found)
-    if len(known) <= 1:
-        return known[0] if known else None
-    return CodedRows(np.concatenate([one.codes for one in known]), np.concatenate([one.target for one in known]))
+def _join_codes(found: Sequence[CodedRows]) -> CodedRows:
+    return CodedRows(np.concatenate([one.codes for one in found]), np.concatenate([one.target for one in found]))

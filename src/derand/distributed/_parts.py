@@ -9,12 +9,16 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from derand._core.later import import_extra
 from derand.tables import is_frame
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
 
 _BATCH_ROWS = 2**18
 _PART_ROWS = 2**21
@@ -22,12 +26,22 @@ _FAN_IN = 8
 _PARQUET = (".parquet", ".pq")
 
 
+Result = TypeVar("Result")
+Combine = Callable[[list[Result]], Result]
+"""Makes one result of two or more."""
+
+
+class Part(Protocol):
+    """Some rows of a table, read batch by batch."""
+
+    def read_batches(self) -> Iterator[Any]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class FramePart:
     """A table in memory."""
 
-    table: Any
-    name: str = "the table"
+    table: object
 
     def read_batches(self) -> Iterator[Any]:
         yield self.table
@@ -41,29 +55,33 @@ class FilePart:
     groups: tuple[int, ...]
     columns: tuple[str, ...] | None = None
 
-    @property
-    def name(self) -> str:
-        return self.path
-
     def read_batches(self) -> Iterator[Any]:
         """Tables of at most so many rows that memory does not grow with the part."""
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
-        try:
-            with pq.ParquetFile(self.path, pre_buffer=False) as file:
-                wanted = (
-                    None if self.columns is None else [name for name in self.columns if name in file.schema_arrow.names]
-                )
-                for batch in file.iter_batches(batch_size=_BATCH_ROWS, row_groups=list(self.groups), columns=wanted):
-                    batch.validate(full=True)
-                    if batch.num_rows:
-                        yield pa.Table.from_batches([batch])
-        except FileNotFoundError:
-            raise FileNotFoundError(f"{self.path} does not exist.") from None
-        except (pa.ArrowException, OSError) as error:
-            reason = " ".join(str(error).split())[:200]
-            raise ValueError(f"{self.path} is not a Parquet file, or is damaged: {reason}") from None
+        with _open_parquet(self.path) as file:
+            known = file.schema_arrow.names
+            wanted = None if self.columns is None else [name for name in self.columns if name in known]
+            for batch in file.iter_batches(batch_size=_BATCH_ROWS, row_groups=list(self.groups), columns=wanted):
+                batch.validate(full=True)
+                if batch.num_rows:
+                    yield pa.Table.from_batches([batch])
+
+
+@contextmanager
+def _open_parquet(path: str) -> Iterator[pq.ParquetFile]:
+    """A Parquet file; what is wrong with it is said in one line, while it is read, too."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            yield file
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path} does not exist.") from None
+    except (pa.ArrowException, OSError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ValueError(f"{path} is not a Parquet file, or is damaged: {reason}") from None
 
 
 def list_files(data: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> list[str]:
@@ -87,18 +105,9 @@ def list_files(data: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) 
 
 def _cut_file(path: str, columns: tuple[str, ...] | None) -> list[FilePart]:
     """Row groups of a file, in parts of a size that a worker can hold as codes."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with pq.ParquetFile(path) as file:
-            sizes = [file.metadata.row_group(at).num_rows for at in range(file.metadata.num_row_groups)]
-            names = file.schema_arrow.names
-    except FileNotFoundError:
-        raise FileNotFoundError(f"{path} does not exist.") from None
-    except (pa.ArrowException, OSError) as error:
-        reason = " ".join(str(error).split())[:200]
-        raise ValueError(f"{path} is not a Parquet file, or is damaged: {reason}") from None
+    with _open_parquet(path) as file:
+        sizes = [file.metadata.row_group(at).num_rows for at in range(file.metadata.num_row_groups)]
+        names = file.schema_arrow.names
     for column in columns or ():
         if column not in names:
             raise ValueError(f"{path} has no column {column!r}: it has {', '.join(names)}.")
@@ -114,20 +123,22 @@ def _cut_file(path: str, columns: tuple[str, ...] | None) -> list[FilePart]:
     return [FilePart(path, tuple(groups), columns) for groups in parts]
 
 
+@dataclass(frozen=True, slots=True)
 class Parts:
     """All parts of a table, and the work on them.
 
-    Parameters
+    Attributes
     ----------
-    parts : sequence of FramePart, FilePart or delayed tables
+    parts : sequence of Part, or of delayed tables
     names : sequence of str
         What each is called where something is wrong with it.
     on_workers : bool
         Whether Dask does the work.
     """
 
-    def __init__(self, parts: Sequence[Any], names: Sequence[str], *, on_workers: bool) -> None:
-        self._parts, self._names, self._on_workers = list(parts), list(names), on_workers
+    parts: Sequence[Any]
+    names: Sequence[str]
+    on_workers: bool
 
     @classmethod
     def open(cls, data: Any, columns: tuple[str, ...] | None = None) -> Parts:
@@ -139,87 +150,79 @@ class Parts:
             files = [part for path in list_files(data) for part in _cut_file(path, columns)]
             if not files:
                 raise ValueError("The files hold no rows.")
-            return cls(files, [part.name for part in files], on_workers=True)
+            return cls(files, [part.path for part in files], on_workers=True)
         if is_frame(data):
-            some = data if columns is None else _select(data, columns)
-            return cls([FramePart(some)], ["the table"], on_workers=False)
+            if columns is not None:
+                data = data.select(list(columns)) if hasattr(data, "select") else data[list(columns)]
+            return cls([FramePart(data)], ["the table"], on_workers=False)
         raise TypeError(
             "`data` must be a Dask dataframe, Parquet files (paths, a folder, or a pattern), or a pandas, polars or "
             f"pyarrow table, got a {type(data).__name__}."
         )
 
-    def __len__(self) -> int:
-        return len(self._parts)
+    def map(
+        self, work: Callable[..., Result], combine: Combine[Result], *arguments: object, with_names: bool = False
+    ) -> list[Any]:
+        """What each part gives, as `reduce` has it; where Dask does the work, these are handles of results."""
+        run, shared = _work_on, arguments
+        if self.on_workers:
+            delayed = import_extra("dask", "dask", "Training on files").delayed
+            shared = delayed(arguments, traverse=False) if arguments else ()
+            run = delayed(_work_on, pure=False)
+        pairs = zip(self.parts, self.names, strict=True)
+        return [run(part, work, combine, shared, name, with_names) for part, name in pairs]
 
     def reduce(
-        self,
-        work: Callable[..., Any],
-        combine: Callable[[list[Any]], Any],
-        *arguments: Any,
-        keep_parts: bool = False,
-        with_names: bool = False,
-    ) -> Any:
+        self, work: Callable[..., Result], combine: Combine[Result], *arguments: object, with_names: bool = False
+    ) -> Result | None:
         """One result of all parts: `combine` of what `work(table, *arguments)` gives for each batch of rows.
 
-        With `keep_parts` a list of one result for each part, which stays with the workers, as handles. With
-        `with_names` the name of the part is the last argument of `work`.
+        With `with_names` the name of the part is the last argument of `work`. None where there are no rows.
         """
-        if not self._on_workers:
-            found = [_work_on(part, work, combine, arguments, name, with_names) for part, name in self._pairs()]
-            return found if keep_parts else combine(found)
-        delayed = import_extra("dask", "dask", "Training on files").delayed
-        shared = delayed(tuple(arguments), traverse=False) if arguments else ()
-        run = delayed(_work_on, pure=False)
-        found = [run(part, work, combine, shared, name, with_names) for part, name in self._pairs()]
-        return found if keep_parts else reduce_tree(found, combine)
-
-    def _pairs(self) -> Iterator[tuple[Any, str]]:
-        return zip(self._parts, self._names, strict=True)
-
-    @property
-    def on_workers(self) -> bool:
-        return self._on_workers
+        found = self.map(work, combine, *arguments, with_names=with_names)
+        return reduce_tree(found, combine) if self.on_workers else combine_some(combine, found)
 
 
-def _select(table: Any, columns: tuple[str, ...]) -> Any:
-    """Some columns of a pandas, polars or pyarrow table."""
-    return table.select(list(columns)) if hasattr(table, "select") else table[list(columns)]
-
-
-def reduce_tree(found: Sequence[Any], combine: Callable[[list[Any]], Any]) -> Any:
+def reduce_tree(found: Sequence[Any], combine: Combine[Result]) -> Result | None:
     """One result from delayed ones, a few at a time, where they are."""
     import dask
 
-    join = dask.delayed(combine, pure=False)
+    join = dask.delayed(combine_some, pure=False)
     while len(found) > 1:
-        found = [join(list(found[at : at + _FAN_IN])) for at in range(0, len(found), _FAN_IN)]
+        found = [join(combine, list(found[at : at + _FAN_IN])) for at in range(0, len(found), _FAN_IN)]
+    result: Result | None
     (result,) = dask.compute(found[0])
     return result
 
 
+def combine_some(combine: Combine[Result], found: Sequence[Result | None]) -> Result | None:
+    """One result of those of parts that have rows; None where none has."""
+    known = drop_empty(found)
+    return combine(known) if len(known) > 1 else next(iter(known), None)
+
+
 def _work_on(
-    part: Any,
-    work: Callable[..., Any],
-    combine: Callable[[list[Any]], Any],
-    arguments: Any,
+    part: Part | object,
+    work: Callable[..., Result],
+    combine: Combine[Result],
+    arguments: tuple[object, ...],
     name: str,
     with_names: bool,
-) -> Any:
+) -> Result | None:
     """What a part gives, batch by batch; None where it has no rows. An error names the part."""
-    total = None
-    batches = part.read_batches() if hasattr(part, "read_batches") else iter([part])
+    total: Result | None = None
+    batches: Iterator[Any] = part.read_batches() if hasattr(part, "read_batches") else iter([part])
     try:
         for table in batches:
-            if not len(table):
-                continue
-            found = work(table, *arguments, name) if with_names else work(table, *arguments)
-            total = found if total is None else combine([total, found])
+            if len(table):
+                found = work(table, *arguments, name) if with_names else work(table, *arguments)
+                total = found if total is None else combine([total, found])
     except ValueError as error:
         text = str(error)
         raise ValueError(text if text.startswith(name) else f"{name}: {text}") from None
     return total
 
 
-def drop_empty(found: Sequence[Any]) -> list[Any]:
+def drop_empty(found: Sequence[Result | None]) -> list[Result]:
     """Results of parts that have rows."""
     return [one for one in found if one is not None]

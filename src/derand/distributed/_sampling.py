@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,7 +59,7 @@ def draw_part(rows: FloatArray, target: NDArray[np.uint8], most: int) -> Sample:
     """The sample of some rows."""
     plain = np.ascontiguousarray(rows) + 0.0  # a negative zero is a zero
     plain[np.isnan(plain)] = np.nan
-    words: Any = plain.view(np.uint64)
+    words = plain.view(np.uint64)
     numbers = np.empty((target.size, 2), dtype=np.uint64)
     for at, seed in enumerate(_SEEDS):
         column = np.empty(target.size, dtype=np.uint64)
@@ -69,17 +68,14 @@ def draw_part(rows: FloatArray, target: NDArray[np.uint8], most: int) -> Sample:
     return _keep(numbers, plain, target, np.ones(target.size, dtype=np.int64), most)
 
 
-def join_samples(parts: Sequence[Sample | None]) -> Sample | None:
+def join_samples(parts: Sequence[Sample]) -> Sample:
     """The sample of several parts together."""
-    known = [part for part in parts if part is not None]
-    if len(known) <= 1:
-        return known[0] if known else None
     return _keep(
-        np.concatenate([part.numbers for part in known]),
-        np.concatenate([part.rows for part in known]),
-        np.concatenate([part.target for part in known]),
-        np.concatenate([part.counts for part in known]),
-        known[0].most,
+        np.concatenate([part.numbers for part in parts]),
+        np.concatenate([part.rows for part in parts]),
+        np.concatenate([part.target for part in parts]),
+        np.concatenate([part.counts for part in parts]),
+        parts[0].most,
     )
 
 

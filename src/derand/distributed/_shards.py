@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from derand._core.arrays import IntArray
-from derand.distributed._cluster import find_client
-from derand.distributed._parts import drop_empty, reduce_tree
+from derand.distributed._cluster import get_current_client
+from derand.distributed._parts import reduce_tree
+from derand.train import CodedRows
 
 
 class DaskShards:
@@ -28,41 +29,33 @@ class DaskShards:
 
         self._parts = list(dask.persist(*coded))
 
-    def spread(self, work: Callable[..., Any], *arguments: Any) -> Any:
+    def spread(self, work: Callable[..., Any], *arguments: object) -> Any:
         import dask
 
-        shared = _send(arguments)
-        run = dask.delayed(_spread_part, pure=False)
-        return list(dask.persist(*(run(rows, work, shared) for rows in self._parts)))
+        return list(dask.persist(*self._map(work, arguments, [()] * len(self._parts))))
 
-    def add(self, work: Callable[..., tuple[IntArray, ...]], *arguments: Any, beside: Any = None) -> list[IntArray]:
+    def add(
+        self, work: Callable[..., tuple[IntArray, ...]], *arguments: object, beside: Sequence[object]
+    ) -> list[IntArray]:
+        total = reduce_tree(self._map(work, arguments, [(own,) for own in beside]), _add)
+        return list(total or ())
+
+    def _map(self, work: Callable[..., Any], arguments: tuple[object, ...], own: Sequence[tuple[object, ...]]) -> Any:
+        """What the work on each part gives, delayed; all arguments travel to each worker once."""
         import dask
 
-        shared = _send(arguments)
-        run = dask.delayed(_add_part, pure=False)
-        found = [run(rows, own, work, shared) for rows, own in zip(self._parts, beside, strict=True)]
-        total: list[IntArray] = reduce_tree(found, _add)
-        return total
+        client = get_current_client()
+        if client is None:
+            shared = dask.delayed(arguments, traverse=False)
+        else:  # not through the scheduler
+            shared = client.scatter([arguments], broadcast=True, hash=False)[0]
+        run = dask.delayed(_work_on_rows, pure=False)
+        return [run(work, rows, shared, *more) for rows, more in zip(self._parts, own, strict=True)]
 
 
-def _send(arguments: tuple[Any, ...]) -> Any:
-    """What all parts need, so that it travels to each worker once, and not through the scheduler."""
-    import dask
-
-    client = find_client()
-    if client is not None:
-        return client.scatter([arguments], broadcast=True, hash=False)[0]
-    return dask.delayed(arguments, traverse=False)
+def _work_on_rows(work: Callable[..., Any], rows: CodedRows | None, arguments: tuple[object, ...], *own: object) -> Any:
+    return None if rows is None else work(rows, *own, *arguments)
 
 
-def _spread_part(rows: Any, work: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    return None if rows is None else work(rows, *arguments)
-
-
-def _add_part(rows: Any, own: Any, work: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    return None if rows is None else list(work(rows, own, *arguments))
-
-
-def _add(found: Sequence[Any]) -> Any:
-    known = drop_empty(found)
-    return [np.sum(one, axis=0) for one in zip(*known, strict=True)] if known else None
+def _add(found: Sequence[Sequence[IntArray]]) -> Sequence[IntArray]:
+    return [np.sum(one, axis=0) for one in zip(*found, strict=True)]

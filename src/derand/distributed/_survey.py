@@ -6,16 +6,17 @@ Must not know how parts are read, nor what is trained.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand._core.text import quote_short
-from derand.tables import ColumnKind, TableEncoding, is_whole
+from derand.tables import CategoricalFeatures, Category, ColumnKind, TableEncoding, is_whole
+from derand.tables import Labels as ClassLabels
 from derand.train import Moments, Spread
 
 MOST_CATEGORIES = 2**16
@@ -52,16 +53,16 @@ class Survey:
     n_rows: int
     names: tuple[str, ...]
     kinds: tuple[str, ...]
-    categories: Mapping[int, frozenset[Any]]
+    categories: Mapping[int, frozenset[Category]]
     lows: FloatArray
     highs: FloatArray
     whole: BoolArray
-    labels: Mapping[Any, int]
+    labels: Mapping[Category, int]
     label_type: str
     moments: tuple[Moments, ...] = ()
     sources: tuple[str, ...] = ()
 
-    def list_classes(self) -> NDArray[Any]:
+    def list_classes(self) -> ClassLabels:
         """The labels that occur, in order."""
         seen = [label for label, count in self.labels.items() if count]
         return np.unique(np.array(seen, dtype=self.label_type))
@@ -81,9 +82,9 @@ class Survey:
     def measure_spreads(self) -> dict[int, Spread]:
         """How far numbers lie apart, by column."""
         ranges = self.highs - self.lows
-        return {at: Spread(float(ranges[at]), self.moments[at]) for at in self.find_known().tolist() if self.moments}
+        return {at: Spread(float(ranges[at]), self.moments[at]) for at in self.list_known().tolist() if self.moments}
 
-    def find_known(self) -> IntArray:
+    def list_known(self) -> IntArray:
         """Numerical columns that hold some number."""
         every = [at for at in range(len(self.names)) if at not in self.categories and np.isfinite(self.lows[at])]
         return np.array(every, dtype=np.int64)
@@ -92,11 +93,11 @@ class Survey:
 class Labels(NamedTuple):
     """A column of labels: the different ones, which of them each row has, and the type of an array of them."""
 
-    values: list[Any]
+    values: list[Category]
     codes: IntArray
     type: str
 
-    def count_rows(self) -> dict[Any, int]:
+    def count_rows(self) -> dict[Category, int]:
         """How many rows have each."""
         return dict(zip(self.values, np.bincount(self.codes, minlength=len(self.values)).tolist(), strict=True))
 
@@ -139,7 +140,7 @@ def _read_labels(column: Any, target: str) -> Labels:
     return Labels(values, coded.indices.to_numpy(zero_copy_only=False).astype(np.int64), kind)
 
 
-def survey_part(table: Any, target: str, categorical: Any, is_scaled: bool, name: str) -> Survey:
+def survey_part(table: Any, target: str, categorical: CategoricalFeatures, is_scaled: bool, name: str) -> Survey:
     """A first look at the rows of a part; moments are for models that are scaled."""
     X, labels = split_target(table, target)
     encoding = TableEncoding.learn(X, categorical)
@@ -169,7 +170,7 @@ def survey_part(table: Any, target: str, categorical: Any, is_scaled: bool, name
     return Survey(len(matrix), *shown, tuple(moments) if is_scaled else (), (name,) * (len(kinds) + 1))
 
 
-def _refuse_many(categories: Mapping[int, frozenset[Any]], names: Sequence[str]) -> None:
+def _refuse_many(categories: Mapping[int, frozenset[Category]], names: Sequence[str]) -> None:
     for column, values in categories.items():
         if len(values) > MOST_CATEGORIES:
             raise ValueError(
@@ -178,37 +179,33 @@ def _refuse_many(categories: Mapping[int, frozenset[Any]], names: Sequence[str])
             )
 
 
-def join_surveys(parts: Sequence[Survey | None]) -> Survey | None:
+def join_surveys(parts: Sequence[Survey]) -> Survey:
     """What is known of several parts together."""
-    known = [part for part in parts if part is not None]
-    if not known:
-        return None
-    first = known[0]
-    for part in known[1:]:
+    first = parts[0]
+    for part in parts[1:]:
         _refuse_other(first, part)
     categories = {
-        column: frozenset().union(*(part.categories[column] for part in known)) for column in first.categories
+        column: frozenset().union(*(part.categories[column] for part in parts)) for column in first.categories
     }
     _refuse_many(categories, first.names)
     sources = [
-        next((part.sources[at] for part in known if part.kinds[at]), first.sources[at])
+        next((part.sources[at] for part in parts if part.kinds[at]), first.sources[at])
         for at in range(len(first.kinds))
     ]
-    labels: dict[Any, int] = {}
-    for part in known:
-        for label, count in part.labels.items():
-            labels[label] = labels.get(label, 0) + count
+    labels: Counter[Category] = Counter()
+    for part in parts:
+        labels.update(part.labels)
     return Survey(
-        sum(part.n_rows for part in known),
+        sum(part.n_rows for part in parts),
         first.names,
-        tuple(max(kinds) for kinds in zip(*(part.kinds for part in known), strict=True)),
+        tuple(max(kinds) for kinds in zip(*(part.kinds for part in parts), strict=True)),
         categories,
-        np.min([part.lows for part in known], axis=0),
-        np.max([part.highs for part in known], axis=0),
-        np.all([part.whole for part in known], axis=0),
-        labels,
+        np.min([part.lows for part in parts], axis=0),
+        np.max([part.highs for part in parts], axis=0),
+        np.all([part.whole for part in parts], axis=0),
+        dict(labels),
         first.label_type,
-        tuple(sum(own, Moments()) for own in zip(*(part.moments for part in known), strict=True)),
+        tuple(sum(own, Moments()) for own in zip(*(part.moments for part in parts), strict=True)),
         (*sources, first.sources[-1]),
     )
 

@@ -140,12 +140,7 @@ def check_columns(
 def describe_data_checks(table: Any, target: ArrayLike, categorical: Collection[int] = ()) -> str | None:
     """The data checks of a frame that a model was trained on, in one message; None where nothing was found.
 
-    Parameters
-    ----------
-    table : pandas, polars or pyarrow frame
-    target : array-like of shape (n_rows,)
-    categorical : collection of int
-        Columns that were named as categorical.
+    `categorical`: columns that were named as categorical.
     """
     n_rows = table.shape[0]
     rows, labels = sample_rows(n_rows), np.asarray(target).reshape(-1)

@@ -85,13 +85,7 @@ ADVICE_ON_DATES = "turn it into days (--dates on the command line, derand.dates_
 def check_identifier(name: str | int, values: FloatArray, n_rows: int) -> tuple[str | None, bool]:
     """What to say of numbers that look like identifiers, and whether that is certain enough to leave them out.
 
-    Parameters
-    ----------
-    name : str or int
-    values : array of shape (n_sampled,)
-        In the order of the rows.
-    n_rows : int
-        Of the whole table.
+    `values`: of sampled rows, in their order; `n_rows`: of the whole table.
     """
     if n_rows < _NAMED_ROWS or np.isnan(values).any() or (values != np.floor(values)).any():
         return None, False

@@ -71,18 +71,7 @@ def _is_date(table: Table, column: int) -> bool:
 
 
 def read_days(table: Table, column: int) -> FloatArray:
-    """A column of dates, or of text that reads as dates, in days; numbers are days already.
-
-    Parameters
-    ----------
-    table : Table
-    column : int
-
-    Returns
-    -------
-    array of shape (n_rows,)
-        NaN where a cell is missing.
-    """
+    """A column of dates, or of text that reads as dates, in days; numbers are days already, NaN is a missing cell."""
     kind = table.kind(column)
     if kind is ColumnKind.NUMBER:
         return table.read_numbers(column)

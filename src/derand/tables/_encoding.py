@@ -71,15 +71,8 @@ class TableEncoding:
     def learn(cls, X: object, categorical_features: CategoricalFeatures) -> TableEncoding:
         """The encoding of a training table.
 
-        Parameters
-        ----------
-        X : array, or pandas, polars or pyarrow frame, of shape (n_rows, n_features)
-        categorical_features : "from_dtype", None, or a list of names or of column numbers, or a mask
-            "from_dtype" takes the columns of text, of booleans and of a category type.
-
-        Returns
-        -------
-        TableEncoding
+        `categorical_features`: "from_dtype" (columns of text, booleans and of a category type), None, a list of names
+        or of column numbers, or a mask.
         """
         table = open_table(X)
         categorical = _choose_categorical(table, categorical_features)
@@ -94,14 +87,7 @@ class TableEncoding:
     def encode(self, X: object) -> FloatArray:
         """The matrix: numbers as they are, categories as codes, -1 for an unseen category; NaN for what is missing.
 
-        Parameters
-        ----------
-        X : array, or pandas, polars or pyarrow frame, of shape (n_rows, n_features)
-
-        Returns
-        -------
-        array of shape (n_rows, n_features)
-            An array of float64 without categorical columns is returned as it is.
+        An array of float64 without categorical columns is returned as it is.
         """
         if isinstance(X, np.ndarray) and X.dtype.kind in "iuf" and not self.categories:
             return cast_exactly(X, self.name)
@@ -137,20 +123,11 @@ class TableEncoding:
         origin: Origin | None = None,
         unseen: Callable[[tuple[Category, ...]], object] = lambda categories: None,
     ) -> Any:
-        """Rows as the model reads them, in the words of the table.
+        """Rows as the model reads them, in the words of the table; an array of objects where that had no names.
 
-        Parameters
-        ----------
-        rows : array of shape (n_rows, n_features)
-        origin : Origin or None
-            Of the rows: which index and which kind of table they get; None is pandas.
-        unseen : callable
-            What stands for a category that training did not see, told those that it saw; None by default.
-
-        Returns
-        -------
-        table, or an array of objects where the training table had no names
-            A missing category is None. Columns that held whole numbers alone in training, and do so here, are integers.
+        `origin`: which index and which kind of table they get, None is pandas; `unseen`: what stands for a category
+        that training did not see, told those that it saw. A missing category is None. Columns that held whole numbers
+        alone in training, and do so here, are integers.
         """
         matrix, cells = np.asarray(rows, dtype=np.float64), np.array(rows, dtype=object)
         for column, values in self.categories.items():
@@ -159,7 +136,7 @@ class TableEncoding:
             known = (codes >= 0) & (codes < len(values))
             others = np.where(np.isnan(codes), len(values) + 1, len(values))
             cells[:, column] = names[np.where(known, codes, others).astype(np.int64)]
-        kinds = dict.fromkeys(self.find_integers(matrix), np.int64)
+        kinds = dict.fromkeys(self.list_integers(matrix), np.int64)
         for column in kinds:
             cells[:, column] = matrix[:, column].astype(np.int64)
         if self.names is None:
@@ -173,17 +150,13 @@ class TableEncoding:
     def learn_whole(self, matrix: FloatArray) -> TableEncoding:
         """The same with the columns that hold whole numbers alone in the rows of a training table, encoded.
 
-        Parameters
-        ----------
-        matrix : array of shape (n_rows, n_features)
-
         Examples
         --------
         >>> rows = np.array([[12.0, 0.5, 0.0], [np.nan, 2.0, 1.0], [7.0, 1.0, 0.0]])
         >>> TableEncoding(3, None, {}).learn_whole(rows).whole
         {0: (7, 12), 2: (0, 1)}
         """
-        ends = {column: _find_whole_ends(matrix[:, column]) for column in self.numerical}
+        ends = {column: _measure_whole(matrix[:, column]) for column in self.numerical}
         return replace(self, whole={column: pair for column, pair in ends.items() if pair is not None})
 
     def find_whole(self, rows: FloatArray) -> dict[int, tuple[int, int]]:
@@ -198,7 +171,7 @@ class TableEncoding:
                 found[column] = ends
         return found
 
-    def find_integers(self, rows: FloatArray) -> tuple[int, ...]:
+    def list_integers(self, rows: FloatArray) -> tuple[int, ...]:
         """The columns that are known to hold whole numbers and do so in all of these rows: integers, to a reader."""
         return tuple(column for column in self.whole if is_whole(rows[:, column]).all())
 
@@ -223,11 +196,7 @@ class TableEncoding:
     def encode_finite(self, X: Any, may_miss: Iterable[int] = ()) -> FloatArray:
         """`encode`, where NaN and infinity in a numerical column are an error that names it and counts the rows.
 
-        Parameters
-        ----------
-        X : array, or pandas, polars or pyarrow frame, of shape (n_rows, n_features)
-        may_miss : iterable of int
-            Columns that may hold NaN; infinity is refused there, too.
+        `may_miss`: columns that may hold NaN; infinity is refused there, too.
         """
         matrix = self.encode(X)
         with name_gaps(self.name):
@@ -255,7 +224,7 @@ def is_whole(values: FloatArray) -> BoolArray:
     return np.asarray((np.rint(values) == values) & (np.abs(values) < _MOST_WHOLE))
 
 
-def _find_whole_ends(values: FloatArray) -> tuple[int, int] | None:
+def _measure_whole(values: FloatArray) -> tuple[int, int] | None:
     """The least and the largest of a column's numbers where all are whole and not all are the same."""
     first = values[:_FIRST_ROWS]
     if not is_whole(first[~np.isnan(first)]).all():

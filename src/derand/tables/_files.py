@@ -85,17 +85,9 @@ class TableFile:
         return name_table(self.path)
 
     def read(self, as_text: Collection[str] = ()) -> pa.Table:
-        """Read all columns, with the types that are found; truth values and categories become text.
+        """Read all columns, with the types that are found; truth values and categories become text, an empty cell null.
 
-        Parameters
-        ----------
-        as_text : collection of str
-            Columns to be read as text, whatever they look like.
-
-        Returns
-        -------
-        pyarrow.Table
-            An empty cell is null.
+        `as_text`: columns to be read as text, whatever they look like.
 
         Examples
         --------
@@ -143,17 +135,9 @@ class TableFile:
     ) -> Generator[pa.Table, None, None]:
         """Read some columns batch by batch, with fixed types; memory does not grow with the file.
 
-        Parameters
-        ----------
-        kinds : mapping of str to ColumnKind
-            The columns to read, NUMBER, TEXT, BOOLEAN or DATE each; dates are read as days.
-        as_is : collection of str
-            Other columns, whose cells are only copied: with the types that Parquet has, of CSV as they are written.
-
-        Yields
-        ------
-        pyarrow.Table
-            float64, text or truth values; never without rows.
+        `kinds`: the columns to read, NUMBER, TEXT, BOOLEAN or DATE each; dates are read as days. `as_is`: other
+        columns, whose cells are only copied: with the types that Parquet has, of CSV as they are
+        written. No batch is empty.
         """
         import pyarrow as pa
 
@@ -218,12 +202,7 @@ class TableFile:
             raise ValueError(f"{self.label} has {what} but no rows.")
 
     def require_columns(self, wanted: Collection[str]) -> None:
-        """Refuse a file in which columns are missing; suggests the nearest name.
-
-        Parameters
-        ----------
-        wanted : collection of str
-        """
+        """Refuse a file in which columns are missing; suggests the nearest name."""
         known = set(self.names)
         missing = [name for name in wanted if name not in known]
         if not missing:
@@ -236,14 +215,9 @@ class TableFile:
 
     @contextmanager
     def name_gaps(self, names: Sequence[str], n_rows: int, first_row: int) -> Iterator[None]:
-        """Where the block finds gaps in rows of this file, say so with the file, its columns and the rows.
+        """Where the block finds missing numbers in rows of this file, name the file, its columns and the rows.
 
-        Parameters
-        ----------
-        names : sequence of str
-            Names of the columns that the block looks at, by number.
-        n_rows, first_row : int
-            How many rows it looks at, and the number of the first one in the file.
+        `names`: of the columns that the block looks at, by number; `first_row`: number of its first row in the file.
         """
         try:
             yield
@@ -259,16 +233,8 @@ class TableFile:
     ) -> None:
         """Refuse empty cells, NaN and infinity; says which columns and how many cells.
 
-        Parameters
-        ----------
-        table : pyarrow.Table
-            What was read, or a part of it.
-        names : collection of str
-            The columns to look at.
-        first_row : int or None
-            Number of the table's first row in the file where the table is only a part of it.
-        may_miss : bool
-            Whether cells may be empty or NaN; then infinity alone is refused.
+        `first_row`: number of the table's first row where the table is a part of the file; `may_miss`: whether infinity
+        alone is refused.
         """
         rows = "" if first_row is None else f" in rows {first_row} to {first_row + table.num_rows - 1}"
         counts = {name: count_missing(table.column(name), may_miss) for name in names}
@@ -277,11 +243,7 @@ class TableFile:
     def require_usable(self, checks: Iterable[ColumnCheck], n_rows: int) -> None:
         """Refuse number columns that hold infinity, or else text among their numbers.
 
-        Parameters
-        ----------
-        checks : iterable of ColumnCheck
-            Of columns that were read from this file, numbers as doubles: there is no other reason to refuse one.
-        n_rows : int
+        `checks`: of columns that were read from this file, numbers as doubles: there is no other reason to refuse one.
         """
         refused = [check for check in checks if check.use is ColumnUse.REFUSED]
         self._refuse_gaps({str(check.name): check.gaps for check in refused}, n_rows, what="infinite")

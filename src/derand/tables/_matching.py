@@ -76,14 +76,8 @@ class MatchedFile:
     def split(self, table: pa.Table, first_row: int) -> tuple[pa.Table | NDArray[Any], Labels | None]:
         """Rows as the model takes them, and their labels or numbers where there is a target.
 
-        Gaps in numbers are left to whoever computes with them, within `name_gaps`; gaps in the target are refused.
-
-        Parameters
-        ----------
-        table : pyarrow.Table
-            What was read, or a part of it.
-        first_row : int
-            Number of its first row in the file.
+        Missing numbers are left to whoever computes with them, within `name_gaps`; those of the target are refused.
+        `first_row`: number of the table's first row in the file.
         """
         rows = table.select(list(self.names))
         if self.encoding.names is None:
@@ -118,18 +112,7 @@ class MatchedFile:
         return {name for name in names if table.column(name).null_count == table.num_rows}
 
     def require_between(self, table: pa.Table, column: int, ends: tuple[float, float], first_row: int) -> None:
-        """Refuse a number outside of the ends of its column; gaps are left to whoever computes with them.
-
-        Parameters
-        ----------
-        table : pyarrow.Table
-            What was read, or a part of it.
-        column : int
-            Number of the feature.
-        ends : (lowest, highest)
-        first_row : int
-            Number of the table's first row in the file.
-        """
+        """Refuse a number outside of the ends of its column; missing ones are left to whoever computes with them."""
         values = table.column(self.names[column]).cast("float64").to_numpy()
         outside = np.flatnonzero((values < ends[0]) | (values > ends[1]))
         if outside.size:
@@ -141,15 +124,10 @@ class MatchedFile:
             )
 
     def decode(self, table: pa.Table, rows: FloatArray) -> dict[str, pa.Array]:
-        """Rows as the model reads them, in the columns of this file: categories by name.
+        """Rows as the model reads them, in the columns of this file: categories by name, NaN as an empty cell.
 
-        Parameters
-        ----------
-        table : pyarrow.Table
-            What they were before, of the same number of rows.
-        rows : array of shape (n_rows, n_features)
-            NaN becomes an empty cell. Where a category is -1, a value that training did not see stays as it was, and
-            any other becomes such a value.
+        `table`: what they were before. Where a category is -1, a value that training did not see stays as it was, and
+        any other becomes such a value.
         """
         import pyarrow as pa
 

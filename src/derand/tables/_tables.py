@@ -84,18 +84,8 @@ def as_rows(X: Any) -> Any:
 def stack_copies(X: Any, columns: Iterable[int], copies: FloatArray) -> Any:
     """Copies of a table, one below the other, with other numbers in some of its columns.
 
-    Parameters
-    ----------
-    X : array, or pandas, polars or pyarrow frame, of shape (n_rows, n_features)
-    columns : iterable of int
-        Those that hold numbers.
-    copies : array of shape (n_copies, n_rows, n_features)
-        Their numbers, of which only these columns are read.
-
-    Returns
-    -------
-    table of the same kind, of n_copies * n_rows rows
-        Columns of whole numbers hold floats then; those of single precision stay so.
+    `columns`: those that hold numbers; `copies`: their numbers, (n_copies, n_rows, n_features). Columns of whole
+    numbers hold floats then; those of single precision stay so.
     """
     numbers = copies.reshape(-1, copies.shape[-1])
     library = find_library(X)

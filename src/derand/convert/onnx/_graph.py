@@ -37,7 +37,7 @@ class Graph:
 
         shape: list[str | int | None] = ["rows"] if n_columns is None else ["rows", n_columns]
         self._nodes.append(helper.make_node("Identity", [value], [name]))
-        self._outputs.append(helper.make_tensor_value_info(name, _find_type(like), shape))
+        self._outputs.append(helper.make_tensor_value_info(name, _map_type(like), shape))
 
     def hold(self, values: ArrayLike) -> str:
         """A constant: whole numbers, doubles, truth values or text."""
@@ -48,7 +48,7 @@ class Graph:
         if array.dtype.kind in "UO":
             cells = [str(cell).encode() for cell in cells]
         name = f"derand/constant_{len(self._constants)}"
-        self._constants.append(helper.make_tensor(name, _find_type(array.dtype), array.shape, cells))
+        self._constants.append(helper.make_tensor(name, _map_type(array.dtype), array.shape, cells))
         return name
 
     def apply(self, operator: str, *inputs: str, **attributes: Any) -> str:
@@ -62,7 +62,7 @@ class Graph:
 
     def cast(self, value: str, dtype: type[np.generic]) -> str:
         """The same numbers of another type."""
-        return self.apply("Cast", value, to=_find_type(np.dtype(dtype)))
+        return self.apply("Cast", value, to=_map_type(np.dtype(dtype)))
 
     def serialize(self, facts: dict[str, str], version: str, about: str) -> bytes:
         """The whole as a file, checked against the rules of the format."""
@@ -83,7 +83,7 @@ class Graph:
         return bytes(model.SerializeToString())
 
 
-def _find_type(dtype: np.dtype[Any]) -> int:
+def _map_type(dtype: np.dtype[Any]) -> int:
     from onnx import TensorProto
 
     kinds = {"f": TensorProto.DOUBLE, "i": TensorProto.INT64, "u": TensorProto.INT64, "b": TensorProto.BOOL}

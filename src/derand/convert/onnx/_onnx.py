@@ -164,7 +164,7 @@ def _draw(subject: _Subject) -> tuple[Graph, tuple[str, ...]]:
         lead = _add_votes(graph, says, subject.model.weights)
         score = graph.apply("Div", lead, graph.hold(max(math.fsum(sizes.tolist()), np.finfo(np.float64).tiny)))
         graph.add_output(outputs[0], score, np.dtype(np.float64), None)
-        chosen = graph.cast(graph.apply("Greater", lead, graph.hold(_find_margin(sizes))), np.int64)
+        chosen = graph.cast(graph.apply("Greater", lead, graph.hold(_compute_tie_margin(sizes))), np.int64)
     if "label" in outputs:
         label = graph.apply("Gather", graph.hold(subject.classes), chosen, axis=0)
         graph.add_output("label", label, subject.classes.dtype, None)
@@ -173,9 +173,9 @@ def _draw(subject: _Subject) -> tuple[Graph, tuple[str, ...]]:
 
 def _add_up(reader: _Reader, member: AdditiveEnsemble) -> str:
     """The score of a sum with what is added to it, in grid units: whole numbers, of a linear model doubles."""
-    graph, shift = reader.graph, find_shift(member)
+    graph, shift = reader.graph, compute_shift(member)
     first = np.zeros_like(shift) if member.is_linear else shift
-    total = graph.apply("Expand", graph.hold(first), reader.find_shape(member.n_outputs))
+    total = graph.apply("Expand", graph.hold(first), reader.shape_scores(member.n_outputs))
     for term in member.terms:
         (feature, *_) = term.features
         total = graph.apply("Add", total, reader.look_up(tabulate(term, reader.count_codes(feature))))
@@ -187,7 +187,7 @@ def _add_up(reader: _Reader, member: AdditiveEnsemble) -> str:
     return graph.apply("Add", total, graph.hold(shift.astype(np.float64)))
 
 
-def find_shift(member: AdditiveEnsemble) -> IntArray:
+def compute_shift(member: AdditiveEnsemble) -> IntArray:
     """What is added to scores, in grid units, so that the decision is made at 0, or by the largest."""
     if member.offsets:
         return np.array(member.offsets, dtype=np.int64)
@@ -216,7 +216,7 @@ def _add_votes(graph: Graph, says: Sequence[str], weights: FloatArray) -> str:
     return lead
 
 
-def _find_margin(sizes: FloatArray) -> float:
+def _compute_tie_margin(sizes: FloatArray) -> float:
     """What a lead must exceed: less is a tie that rounding tells apart, as in certificates of votes."""
     return float(4 * EPSILON * sizes.size * math.fsum(sizes.tolist()))
 
@@ -240,7 +240,7 @@ class _Reader:
             return None
         return len(self._columns[feature].values or ())
 
-    def find_shape(self, n_outputs: int) -> str:
+    def shape_scores(self, n_outputs: int) -> str:
         """The shape of the scores of all rows."""
         graph = self.graph
         rows = graph.apply("Gather", graph.apply("Shape", self._inputs[0]), graph.hold(np.array([0])), axis=0)
@@ -252,7 +252,7 @@ class _Reader:
         place, stride = "", n_cells
         for axis in lookup.axes:
             stride //= axis.size
-            cell = self._find_cell(axis, refused=n_cells)
+            cell = self._number_cell(axis, refused=n_cells)
             if stride != 1:
                 cell = graph.apply("Mul", cell, graph.hold(np.int64(stride)))
             place = graph.apply("Add", place, cell) if place else cell
@@ -269,7 +269,7 @@ class _Reader:
             products = graph.apply("Where", gaps, graph.hold(slope.missing[None, :]), products)
         return products if slope.values.size > 1 else graph.apply("Reshape", products, graph.hold(np.array([-1])))
 
-    def _find_cell(self, axis: Cells, refused: int) -> str:
+    def _number_cell(self, axis: Cells, refused: int) -> str:
         """Number of the cell of a column's value; what is refused lies beyond all cells: an error of the runtime."""
         column = None if self._columns is None else self._columns[axis.feature]
         if column is not None and column.is_text:
@@ -328,7 +328,7 @@ def _check(content: bytes, subject: _Subject, outputs: Sequence[str]) -> int:
 
 def compute_outputs(model: Model, classes: NDArray[Any], rows: FloatArray) -> dict[str, NDArray[Any]]:
     """What the outputs must be on encoded rows, computed by the model itself."""
-    sums = [member.score(rows) + find_shift(member) for member in model.members]
+    sums = [member.score(rows) + compute_shift(member) for member in model.members]
     outputs = _name_outputs(model)
     if model.weights is None:
         score = sums[0] / model.members[0].levels
@@ -339,7 +339,7 @@ def compute_outputs(model: Model, classes: NDArray[Any], rows: FloatArray) -> di
         for one, weight in zip(sums, model.weights.tolist(), strict=True):
             lead = lead + np.where(one > 0, weight, -weight)
         score = lead / max(math.fsum(sizes.tolist()), np.finfo(np.float64).tiny)
-        chosen = (lead > _find_margin(sizes)).astype(np.int64)
+        chosen = (lead > _compute_tie_margin(sizes)).astype(np.int64)
     found = {outputs[0]: np.asarray(score)}
     if "label" in outputs:
         found["label"] = np.asarray(classes[chosen])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,26 +38,224 @@ class _Part(NamedTuple):
     slope_error: float = 0.0
 
 
-@dataclass(slots=True)
+class _OwnLine(NamedTuple):
+    """What a line of the last step adds per unit of the user's number, and where that is missing, with their errors.
+
+    `missing` is None where a step, or the last one, refuses what becomes of a missing number.
+    """
+
+    slope: FloatArray
+    error: FloatArray
+    missing: FloatArray | None
+    missing_error: FloatArray
+
+
+@dataclass(slots=True, eq=False)
+class _Cells:
+    """The cells of one of the user's columns: an axis, and a cell of each as the steps read it."""
+
+    axis: CellAxis
+    cells: list[Any]
+
+    def values(self, column: Column) -> list[Any]:
+        """What the steps of a column make of each cell: numbers, categories, NaN or UNSEEN."""
+        if self.axis.is_category:
+            return [column.apply_cell(cell) for cell in self.cells]
+        n_numbers = self.axis.edges.size + 1
+        numbers = column.apply(np.array(self.cells[:n_numbers])).tolist()
+        return [*numbers, *(column.apply_cell(cell) for cell in self.cells[n_numbers:])]
+
+    def numbers(self, column: Column) -> FloatArray:
+        """The same, where all are numbers."""
+        return np.array(self.values(column), dtype=np.float64)
+
+
 class Folded:
-    """What a reading is in the user's columns, and which cells of categories its steps refuse.
+    """The functions of a last step as functions of the user's columns, and which cells of categories are refused.
+
+    Parameters
+    ----------
+    reading : Reading
+        Of the last step.
+    columns : sequence of Column
+        Its columns.
+    encoding : TableEncoding
+        Of the user's table.
+    dropped : sequence of Column
+        What steps made, and the last one is not given: what they refuse is refused.
 
     Attributes
     ----------
     functions : CellFunctions
     lines : list of Line
-    intercept : float or array
+    intercept : array of shape (n_outputs,)
     error : float
         What is added to the arithmetic error.
     refused : list of pairs
         Columns of categories, and whether a missing cell (True) or an unseen one is refused there.
     """
 
-    functions: CellFunctions
-    intercept: FloatArray
-    lines: list[Line] = field(default_factory=list)
-    error: float = 0.0
-    refused: list[tuple[int, bool]] = field(default_factory=list)
+    def __init__(
+        self, reading: Reading, columns: Sequence[Column], encoding: TableEncoding, dropped: Sequence[Column] = ()
+    ) -> None:
+        self._reading, self._columns, self._encoding = reading, columns, encoding
+        self.functions = CellFunctions()
+        self.intercept = np.array(reading.intercept, dtype=np.float64).reshape(-1)
+        self.lines: list[Line] = []
+        self.error = 0.0
+        self.refused: list[tuple[int, bool]] = []
+        for column in dropped:
+            if column.source in encoding.categories:
+                odd = ((UNSEEN, False), (math.nan, True))
+                self.refused += [(column.source, gap) for cell, gap in odd if column.apply_cell(cell) is REFUSED]
+        self._parts = [*_list_parts(reading, self.intercept.size), *self._fold_lines()]
+        self._used = {feature for part in self._parts for feature in part.features}
+        self._cells = {source: self._make_cells(source) for source in sorted({column.source for column in columns})}
+        self._add_parts()
+        self._refuse_mixed_lines()
+        self.error += self.functions.error
+
+    def _add_parts(self) -> None:
+        """Add up the functions of columns that belong together."""
+        sources = [({self._columns[feature].source for feature in part.features}, part) for part in self._parts]
+        for group, own in connect(sources):
+            axes = {source: self._cells[source].axis for source in group}
+            require_small("Trees", {source: axis.size for source, axis in axes.items()}, self._encoding, CURE)
+            total = Total(tuple(axis.size for axis in axes.values()), self.intercept.size)
+            for part in own:
+                values = self._evaluate(part, group)
+                total.add((...,), values)
+                if part.slope is not None:  # products round, and the line has an error of its own
+                    column = self._columns[part.features[0]]
+                    largest = float(np.abs(self._cells[column.source].numbers(column)).max())
+                    self.error += part.slope_error * largest + EPSILON * float(np.abs(values).max())
+            self.functions.take(axes, total)
+
+    def _refuse_mixed_lines(self) -> None:
+        stepped = [one.feature for one in self.functions.shapes]
+        stepped += [one.features[0] for one in self.functions.grids]
+        if self.lines and stepped:
+            name = self._encoding.name
+            raise ValueError(
+                f"The last step adds a line of column {name(self.lines[0].feature)!r} to steps of column "
+                f"{name(stepped[0])!r}; lines are certified where all numbers have lines: scale all of them, or put "
+                "all of them into bins."
+            )
+
+    def _fold_lines(self) -> list[_Part]:
+        """Lines of numbers that are lines themselves are folded here; those of categories and steps are given back."""
+        columns, encoding, lines = self._columns, self._encoding, self._reading.lines
+        left: list[_Part] = []
+        own_lines: dict[int, list[_OwnLine]] = {}
+        sloped = [columns[line.feature] for line in lines if np.any(line.slope)]
+        has_lines = any(not one.makes_steps and one.source not in encoding.categories for one in sloped)
+        for line in lines:
+            column = columns[line.feature]
+            # a step without edges tells missing numbers from all others: beside lines it is one of slope 0
+            is_line = not column.makes_steps or (has_lines and not column.fold_edges(np.empty(0)).size)
+            if column.source in encoding.categories or not is_line:
+                slope = np.atleast_1d(np.asarray(line.slope, dtype=np.float64))
+                left.append(_Part((line.feature,), (np.empty(0),), (False,), slope, slope, float(np.max(line.error))))
+                continue
+            affine = Affine(0.0, float(column.apply(np.zeros(1))[0])) if column.makes_steps else column.affine
+            if affine is None:
+                step = next(link.step for link in column.links if link.affine is None)
+                raise ValueError(
+                    f"{step} bends column {encoding.name(column.source)!r} before a line of the last step: scale it "
+                    "without clipping or other functions, or use bins."
+                )
+            own_lines.setdefault(column.source, []).append(self._fold_line(line, affine, column.apply_cell(math.nan)))
+        for source, own in sorted(own_lines.items()):
+            total = _add_lines(source, own)
+            if any(np.any(part) for part in total[1:] if part is not None):  # a penalty leaves columns out
+                self.lines.append(total)
+        return left
+
+    def _fold_line(self, line: Line, affine: Affine, filling: Any) -> _OwnLine:
+        """A line behind an affine map: its shift goes to the intercept, and is taken back where a number is missing.
+
+        `filling` is what becomes of a missing number, by the steps' own arithmetic.
+        """
+        slope = np.atleast_1d(np.asarray(line.slope, dtype=np.float64))
+        error, weight = np.broadcast_to(line.error, slope.shape), np.abs(slope)
+        self.intercept = self.intercept + slope * affine.shift
+        own = error * (abs(affine.slope) + affine.slope_error) + weight * (
+            affine.slope_error + EPSILON * abs(affine.slope)
+        )
+        rest = error * (abs(affine.shift) + affine.shift_error) + weight * affine.shift_error
+        sizes = float(np.abs(self.intercept).max()) + 2 * float((weight * abs(affine.shift)).max())
+        self.error += float(rest.max()) + EPSILON * sizes
+        missing, missing_error = None, np.zeros(slope.shape)
+        if filling is not REFUSED and math.isfinite(filling):
+            missing = slope * filling - slope * affine.shift
+            missing_error = error * abs(filling) + 2 * EPSILON * weight * (abs(filling) + abs(affine.shift))
+        return _OwnLine(slope * affine.slope, own, missing, missing_error)
+
+    def _make_cells(self, source: int) -> _Cells:
+        """The cells of a column that no function of the last step tells apart further."""
+        columns, encoding = self._columns, self._encoding
+        inner = [at for at, column in enumerate(columns) if column.source == source]
+        if source in encoding.categories:
+            known = list(encoding.categories[source])
+            odd = [UNSEEN, math.nan]
+            for at_end, cell in enumerate(odd):
+                refused = (source, at_end == 1)
+                if any(self._is_refused(columns[at].apply_cell(cell), at) for at in inner):
+                    self.refused.append(refused)
+                if refused in self.refused:
+                    odd[at_end] = known[0]
+            return _Cells(CellAxis(source, np.empty(0), len(known), True), [*known, *odd])
+        edges = [np.empty(0)]
+        for part in self._parts:
+            for feature, own in zip(part.features, part.edges, strict=True):
+                if columns[feature].source == source:
+                    edges.append(columns[feature].fold_edges(np.asarray(own, dtype=np.float64)))
+        edges_before = np.unique(np.concatenate(edges))
+        read = [at for at in inner if at in self._used]
+        takes = not any(self._is_refused(columns[at].apply_cell(math.nan), at) for at in read)
+        axis = CellAxis(source, edges_before, None, takes)
+        first = [float(np.nextafter(edges_before[0], -np.inf))] if edges_before.size else [0.0]
+        return _Cells(axis, [*first, *edges_before.tolist(), *([math.nan] if takes else [])])
+
+    def _is_refused(self, cell: Any, at: int) -> bool:
+        """Whether the steps, or the last step in its column, refuse what became of a cell."""
+        if cell is REFUSED:
+            return True
+        if at in self._reading.encoding.categories or not is_nan(cell):
+            return cell is UNSEEN and at not in self._reading.encoding.categories
+        if at not in self._used:
+            return not self._takes_missing(at)
+        return not all(part.takes_missing[part.features.index(at)] for part in self._parts if at in part.features)
+
+    def _takes_missing(self, at: int) -> bool:
+        """Whether the last step takes NaN in a column that it makes nothing of: it is asked."""
+        row = np.zeros((1, self._reading.encoding.n_features))
+        row[0, at] = np.nan
+        try:
+            return self._reading.raw_scores is None or bool(np.isfinite(self._reading.raw_scores(row)).all())
+        except ValueError:
+            return False
+
+    def _evaluate(self, part: _Part, group: tuple[int, ...]) -> FloatArray:
+        """Values of a function on the cells of a group of columns, with one cell along those that it does not read."""
+
+        def spread(numbers: Any, source: int) -> Any:
+            shape = [1] * len(group)
+            shape[group.index(source)] = len(numbers)
+            return np.reshape(numbers, shape)
+
+        if part.slope is not None:
+            column = self._columns[part.features[0]]
+            numbers = spread(self._cells[column.source].numbers(column), column.source)
+            return np.asarray(numbers[..., None] * part.slope)
+        index = []
+        for axis, feature in enumerate(part.features):
+            column = self._columns[feature]
+            own = self._cells[column.source].values(column)
+            codes = self._reading.encoding.categories.get(feature)
+            cells = _locate_numbers(part, axis, own) if codes is None else _locate_codes(codes, own)
+            index.append(spread(cells, column.source))
+        return np.asarray(part.values[tuple(index)])
 
 
 def read_categories(
@@ -99,51 +297,6 @@ def _sort(values: set[Any], name: Any) -> tuple[Any, ...]:
     return tuple(sorted(values))
 
 
-def fold(
-    reading: Reading, columns: Sequence[Column], encoding: TableEncoding, dropped: Sequence[Column] = ()
-) -> Folded:
-    """The functions of a last step as functions of the user's columns.
-
-    `columns`: its columns; `encoding`: of the user's table; `dropped`: what steps made, and the last one is not given:
-    what they refuse is refused.
-    """
-    n_outputs = int(np.size(reading.intercept))
-    folded = Folded(CellFunctions(), np.array(reading.intercept, dtype=np.float64).reshape(-1))
-    for column in dropped:
-        if column.source in encoding.categories:
-            odd = ((UNSEEN, False), (math.nan, True))
-            folded.refused += [(column.source, gap) for cell, gap in odd if column.apply_cell(cell) is REFUSED]
-    parts: list[_Part] = [*_list_parts(reading, n_outputs), *_fold_lines(reading, columns, encoding, folded)]
-    used = {feature for part in parts for feature in part.features}
-    cells = {
-        source: _make_cells(source, reading, columns, encoding, parts, used, folded)
-        for source in sorted({column.source for column in columns})
-    }
-    sources = [({columns[feature].source for feature in part.features}, part) for part in parts]
-    for group, own in connect(sources):
-        axes = {source: cells[source].axis for source in group}
-        require_small("Trees", {source: axis.size for source, axis in axes.items()}, encoding, CURE)
-        total = Total(tuple(axis.size for axis in axes.values()), n_outputs)
-        for part in own:
-            values = _evaluate(part, reading, columns, cells, group)
-            total.add((...,), values)
-            if part.slope is not None:  # products round, and the line has an error of its own
-                column = columns[part.features[0]]
-                largest = float(np.abs(cells[column.source].numbers(column)).max())
-                folded.error += part.slope_error * largest + EPSILON * float(np.abs(values).max())
-        folded.functions.take(axes, total)
-    if folded.lines and (folded.functions.shapes or folded.functions.grids):
-        stepped = [one.feature for one in folded.functions.shapes]
-        stepped += [one.features[0] for one in folded.functions.grids]
-        raise ValueError(
-            f"The last step adds a line of column {encoding.name(folded.lines[0].feature)!r} to steps of column "
-            f"{encoding.name(stepped[0])!r}; lines are certified where all numbers have lines: scale all of them, or "
-            "put all of them into bins."
-        )
-    folded.error += folded.functions.error
-    return folded
-
-
 def _list_parts(reading: Reading, n_outputs: int) -> list[_Part]:
     """All functions of cells alike: values of shape (cells of each axis, n_outputs)."""
     found = []
@@ -169,66 +322,6 @@ def _list_parts(reading: Reading, n_outputs: int) -> list[_Part]:
     return found
 
 
-class _OwnLine(NamedTuple):
-    """What a line of the last step adds per unit of the user's number, and where that is missing, with their errors.
-
-    `missing` is None where a step, or the last one, refuses what becomes of a missing number.
-    """
-
-    slope: FloatArray
-    error: FloatArray
-    missing: FloatArray | None
-    missing_error: FloatArray
-
-
-def _fold_lines(reading: Reading, columns: Sequence[Column], encoding: TableEncoding, folded: Folded) -> list[_Part]:
-    """Lines of numbers that are lines themselves are folded here; those of categories and steps are given back."""
-    left: list[_Part] = []
-    own_lines: dict[int, list[_OwnLine]] = {}
-    sloped = [columns[line.feature] for line in reading.lines if np.any(line.slope)]
-    has_lines = any(not one.makes_steps and one.source not in encoding.categories for one in sloped)
-    for line in reading.lines:
-        column = columns[line.feature]
-        # a step without edges tells missing numbers from all others: beside lines it is one of slope 0
-        is_line = not column.makes_steps or (has_lines and not column.fold_edges(np.empty(0)).size)
-        if column.source in encoding.categories or not is_line:
-            slope = np.atleast_1d(np.asarray(line.slope, dtype=np.float64))
-            left.append(_Part((line.feature,), (np.empty(0),), (False,), slope, slope, float(np.max(line.error))))
-            continue
-        affine = Affine(0.0, float(column.apply(np.zeros(1))[0])) if column.makes_steps else column.affine
-        if affine is None:
-            step = next(link.step for link in column.links if link.affine is None)
-            raise ValueError(
-                f"{step} bends column {encoding.name(column.source)!r} before a line of the last step: scale it "
-                "without clipping or other functions, or use bins."
-            )
-        own_lines.setdefault(column.source, []).append(_fold_line(line, affine, column.apply_cell(math.nan), folded))
-    for source, own in sorted(own_lines.items()):
-        total = _add_lines(source, own)
-        if any(np.any(part) for part in total[1:] if part is not None):  # a penalty leaves columns out
-            folded.lines.append(total)
-    return left
-
-
-def _fold_line(line: Line, affine: Affine, filling: Any, folded: Folded) -> _OwnLine:
-    """A line behind an affine map: what that shifts goes to the intercept, and is taken back where a number is missing.
-
-    `filling` is what becomes of a missing number, by the steps' own arithmetic.
-    """
-    slope = np.atleast_1d(np.asarray(line.slope, dtype=np.float64))
-    error, weight = np.broadcast_to(line.error, slope.shape), np.abs(slope)
-    folded.intercept = folded.intercept + slope * affine.shift
-    own = error * (abs(affine.slope) + affine.slope_error) + weight * (affine.slope_error + EPSILON * abs(affine.slope))
-    rest = error * (abs(affine.shift) + affine.shift_error) + weight * affine.shift_error
-    sizes = float(np.abs(folded.intercept).max()) + 2 * float((weight * abs(affine.shift)).max())
-    folded.error += float(rest.max()) + EPSILON * sizes
-    missing, missing_error = None, np.zeros(slope.shape)
-    if filling is not REFUSED and math.isfinite(filling):
-        missing = slope * filling - slope * affine.shift
-        missing_error = error * abs(filling) + 2 * EPSILON * weight * (abs(filling) + abs(affine.shift))
-    return _OwnLine(slope * affine.slope, own, missing, missing_error)
-
-
 def _add_lines(source: int, lines: Sequence[_OwnLine]) -> Line:
     """The sum of lines of one column, with errors that cover its rounding."""
 
@@ -243,105 +336,6 @@ def _add_lines(source: int, lines: Sequence[_OwnLine]) -> Line:
     if len(missing) < len(lines):
         return Line(source, *slope)
     return Line(source, *slope, *add(missing, [one.missing_error for one in lines]))
-
-
-@dataclass(slots=True, eq=False)
-class _Cells:
-    """The cells of one of the user's columns: an axis, and a cell of each as the steps read it."""
-
-    axis: CellAxis
-    cells: list[Any]
-
-    def values(self, column: Column) -> list[Any]:
-        """What the steps of a column make of each cell: numbers, categories, NaN or UNSEEN."""
-        if self.axis.is_category:
-            return [column.apply_cell(cell) for cell in self.cells]
-        n_numbers = self.axis.edges.size + 1
-        numbers = column.apply(np.array(self.cells[:n_numbers])).tolist()
-        return [*numbers, *(column.apply_cell(cell) for cell in self.cells[n_numbers:])]
-
-    def numbers(self, column: Column) -> FloatArray:
-        """The same, where all are numbers."""
-        return np.array(self.values(column), dtype=np.float64)
-
-
-def _make_cells(
-    source: int,
-    reading: Reading,
-    columns: Sequence[Column],
-    encoding: TableEncoding,
-    parts: Sequence[_Part],
-    used: set[int],
-    folded: Folded,
-) -> _Cells:
-    """The cells of a column that no function of the last step tells apart further."""
-    inner = [at for at, column in enumerate(columns) if column.source == source]
-    if source in encoding.categories:
-        known = list(encoding.categories[source])
-        odd = [UNSEEN, math.nan]
-        for place, cell in enumerate(odd):
-            refused = (source, place == 1)
-            if any(_is_refused(columns[at].apply_cell(cell), at, reading, parts, used) for at in inner):
-                folded.refused.append(refused)
-            if refused in folded.refused:
-                odd[place] = known[0]
-        return _Cells(CellAxis(source, np.empty(0), len(known), True), [*known, *odd])
-    edges = [np.empty(0)]
-    for part in parts:
-        for feature, own in zip(part.features, part.edges, strict=True):
-            if columns[feature].source == source:
-                edges.append(columns[feature].fold_edges(np.asarray(own, dtype=np.float64)))
-    places = np.unique(np.concatenate(edges))
-    takes = not any(
-        _is_refused(columns[at].apply_cell(math.nan), at, reading, parts, used) for at in inner if at in used
-    )
-    axis = CellAxis(source, places, None, takes)
-    first = [float(np.nextafter(places[0], -np.inf))] if places.size else [0.0]
-    return _Cells(axis, [*first, *places.tolist(), *([math.nan] if takes else [])])
-
-
-def _is_refused(cell: Any, at: int, reading: Reading, parts: Sequence[_Part], used: set[int]) -> bool:
-    """Whether the steps, or the last step in its column, refuse what became of a cell."""
-    if cell is REFUSED:
-        return True
-    if at in reading.encoding.categories or not is_nan(cell):
-        return cell is UNSEEN and at not in reading.encoding.categories
-    if at not in used:
-        return not _takes_missing(reading, at)
-    return not all(part.takes_missing[part.features.index(at)] for part in parts if at in part.features)
-
-
-def _takes_missing(reading: Reading, at: int) -> bool:
-    """Whether the last step takes NaN in a column that it makes nothing of: it is asked."""
-    row = np.zeros((1, reading.encoding.n_features))
-    row[0, at] = np.nan
-    try:
-        return reading.raw_scores is None or bool(np.isfinite(reading.raw_scores(row)).all())
-    except ValueError:
-        return False
-
-
-def _evaluate(
-    part: _Part, reading: Reading, columns: Sequence[Column], cells: dict[int, _Cells], group: tuple[int, ...]
-) -> FloatArray:
-    """Values of a function on the cells of a group of columns, with one cell along those that it does not read."""
-
-    def spread(places: Any, source: int) -> Any:
-        shape = [1] * len(group)
-        shape[group.index(source)] = len(places)
-        return np.reshape(places, shape)
-
-    if part.slope is not None:
-        column = columns[part.features[0]]
-        numbers = spread(cells[column.source].numbers(column), column.source)
-        return np.asarray(numbers[..., None] * part.slope)
-    index = []
-    for axis, feature in enumerate(part.features):
-        own = cells[columns[feature].source].values(columns[feature])
-        codes = reading.encoding.categories.get(feature)
-        places = _locate_numbers(part, axis, own) if codes is None else _locate_codes(codes, own)
-        index.append(spread(places, columns[feature].source))
-    return np.asarray(part.values[tuple(index)])
 
 
 def _locate_numbers(part: _Part, axis: int, cells: Sequence[Any]) -> IntArray:

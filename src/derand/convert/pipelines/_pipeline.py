@@ -18,7 +18,7 @@ from derand._core.arrays import FloatArray
 from derand.convert._columns import decode_rows
 from derand.convert._reading import RawScores, Reading
 from derand.convert._registry import read_model
-from derand.convert.pipelines._folding import fold, read_categories
+from derand.convert.pipelines._folding import Folded, read_categories
 from derand.convert.pipelines._links import Column
 from derand.convert.pipelines._transformers import Seen, trace
 from derand.tables import TableEncoding
@@ -51,7 +51,7 @@ def read(model: Any) -> Reading:
         read_by_some = {column.source for column in columns} | set(seen.categories)
         categories |= {at: () for at in range(n_features) if at not in read_by_some}
     encoding = TableEncoding(n_features, names, categories)
-    folded = fold(reading, columns, encoding, seen.dropped)
+    folded = Folded(reading, columns, encoding, seen.dropped)
     computed = {column.source for column in columns if any(link.computes for link in column.links)}
     lone = folded.intercept.size == 1 and np.ndim(reading.intercept) == 0
     source = " > ".join(type(step).__name__ for step in real[:-1])

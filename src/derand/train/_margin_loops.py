@@ -194,7 +194,7 @@ def _solve_blocks(
 
 
 @compile_loop()
-def _multiply(basis: FloatArray, weights: FloatArray, out: FloatArray) -> None:
+def _multiply(basis: NDArray[np.float32], weights: FloatArray, out: FloatArray) -> None:
     """`basis @ weights`, in a fixed order."""
     size = weights.size
     whole = size - size % 4
@@ -211,7 +211,7 @@ def _multiply(basis: FloatArray, weights: FloatArray, out: FloatArray) -> None:
 
 
 @compile_loop()
-def _multiply_back(basis: FloatArray, slopes: FloatArray, out: FloatArray) -> None:
+def _multiply_back(basis: NDArray[np.float32], slopes: FloatArray, out: FloatArray) -> None:
     """`slopes @ basis`, in a fixed order."""
     out[:] = 0.0
     for point in range(basis.shape[0]):

@@ -29,7 +29,7 @@ from derand._core.files import (
     restore_folder,
 )
 from derand._core.text import as_plain_json
-from derand.estimators import CertifiedRegressor
+from derand.estimators import CertifiedRegressor, check_parameters
 from derand.jobs._auditing import AuditingSummary, audit_file
 from derand.jobs._certifying import CertifyingSummary, certify_file
 from derand.jobs._classifiers import OWN, choose_model, load_estimator, make_estimator
@@ -244,7 +244,7 @@ def _check_training(config: RunConfig) -> tuple[str, list[str]]:
     n_classes = len(set(read.labels.tolist()))
     require_trainer(name, read.task, config.section("data")["target"], n_classes, _spell)
     estimator = make_estimator(name, options, _choose_scaling(config), task=read.task.name, spell=_spell)
-    estimator.check_parameters(n_classes)
+    check_parameters(estimator, n_classes)
     if config.threat is not None:
         names = read.rows.column_names
         read_threat(config.threat, names).name_columns(names)

@@ -152,36 +152,38 @@ def make_case(rng: np.random.Generator, noise: str, n_axes: int) -> tuple[Functi
     return function, case, np.linspace(-0.7, 0.7, 57)
 
 
-def take_axes(function: Function, noise: str, steps: np.ndarray, rate: float, power: int, *, joint: bool) -> float:
+def take_axes(
+    function: Function, noise: str, steps: np.ndarray, multiplier: float, power: int, *, joint: bool
+) -> float:
     """The least in plain doubles over a grid of places: axis after axis, or of all columns at the same time."""
-    made, values, prices = as_noise(noise), np.array(function.scores, dtype=float), np.zeros(1)
+    made, values, costs = as_noise(noise), np.array(function.scores, dtype=float), np.zeros(1)
     for axis in function.axes:
         away = np.asarray(made.cdf((np.array(axis.edges) - axis.x - steps[:, None]) / made.magnitude))
         masses = np.diff(np.hstack([np.zeros((steps.size, 1)), away, np.ones((steps.size, 1))]))
         cells = values.reshape(-1, masses.shape[1], values.shape[-1] // masses.shape[1]) if joint else None
-        price = rate * np.abs(steps) ** power
+        cost = multiplier * np.abs(steps) ** power
         if cells is None:
-            values = (masses @ values.reshape(masses.shape[1], -1) + price[:, None]).min(axis=0)
+            values = (masses @ values.reshape(masses.shape[1], -1) + cost[:, None]).min(axis=0)
         else:
             values = np.einsum("zc,mcr->mzr", masses, cells).reshape(-1, cells.shape[2])
-            prices = (prices[:, None] + price).ravel()
-    return float((values[:, 0] + prices).min()) if joint else float(values[0])
+            costs = (costs[:, None] + cost).ravel()
+    return float((values[:, 0] + costs).min()) if joint else float(values[0])
 
 
 @pytest.mark.parametrize("noise", NOISES)
 def test_bounds_are_below_every_move_and_as_good_as_axes_after_each_other(noise: str) -> None:
-    """Against plain sums over boxes at moves of a fine grid, with prices and without."""
+    """Against plain sums over boxes at moves of a fine grid, with costs and without."""
     for seed in range(3):
         rng = np.random.default_rng(seed)
         function, case, steps = make_case(rng, noise, int(rng.integers(2, 4)))
-        for rate, power in ((0.0, 1), (2.0, 1), (5.0, 2)):
+        for multiplier, power in ((0.0, 1), (2.0, 1), (5.0, 2)):
             with use_bits(BITS):
-                price = (rate, power) if rate else None
-                bound = float(case.bound_least(lambda x, move: (move.low, move.high), price, 1e-6))
-            assert bound <= take_axes(function, noise, steps, rate, power, joint=True) + 1e-9
+                cost = (multiplier, power) if multiplier else None
+                bound = float(case.bound_least(lambda x, move: (move.low, move.high), cost, 1e-6))
+            assert bound <= take_axes(function, noise, steps, multiplier, power, joint=True) + 1e-9
             fine = np.linspace(-0.7, 0.7, 1401)
-            assert bound >= take_axes(function, noise, fine, rate, power, joint=False) - 0.02
-            assert bound <= take_axes(function, noise, fine, rate, power, joint=False) + 1e-9
+            assert bound >= take_axes(function, noise, fine, multiplier, power, joint=False) - 0.02
+            assert bound <= take_axes(function, noise, fine, multiplier, power, joint=False) + 1e-9
 
 
 def test_what_is_too_large_is_refused_by_name() -> None:

@@ -207,7 +207,7 @@ def test_targets_that_are_no_finite_numbers_are_refused(kind: type[CertifiedRegr
         (StumpRegressor(regularization=0.0), "`regularization` must be positive"),
         (StumpRegressor(noise="none"), "`noise` of StumpRegressor must be a noise"),
         (StumpRegressor(rule="median"), "`rule`"),
-        (AdditiveRegressor(radius=-1.0), "`radius` must be positive"),
+        (AdditiveRegressor(radius=-1.0), "`radius` must be a finite number, 0 or larger"),
         (AdditiveRegressor(norm=0), "`norm` of AdditiveRegressor must be 1, 2 or inf"),
         (AdditiveRegressor(n_cuts="many"), "`n_cuts` must be 'auto'"),
         (AdditiveRegressor(n_cuts=0), "`n_cuts` must be a whole number"),

@@ -34,7 +34,7 @@ from derand import (
     load,
     save,
 )
-from derand.estimators._threshold import find_threshold
+from derand.estimators._threshold import read_threshold
 from derand.model import AdditiveEnsemble, StepFunction, move_threshold
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -77,7 +77,7 @@ def test_predict_is_whether_the_probability_is_above_the_threshold(kind: str, th
     np.testing.assert_array_equal(labels, moved.decision_function(X) > 0)
     np.testing.assert_allclose(probabilities, clf.predict_proba(X), atol=1e-5)
     assert moved.decision_threshold_ == threshold
-    assert moved._find_cut().probability == pytest.approx(threshold, rel=1e-2, abs=1e-9)
+    assert moved._read_cut().probability == pytest.approx(threshold, rel=1e-2, abs=1e-9)
 
 
 @settings(max_examples=10)
@@ -184,7 +184,7 @@ def test_models_that_were_not_moved_come_back_without_a_threshold(tmp_path: Path
 )
 def test_thresholds_and_costs_that_make_no_sense_are_refused(given_threshold: Any, cost: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        find_threshold(given_threshold, cost)
+        read_threshold(given_threshold, cost)
     with pytest.raises(ValueError, match=message):
         AdditiveClassifier(decision_threshold=given_threshold, cost=cost).fit(*read_table())
 
@@ -282,7 +282,7 @@ def test_a_fixed_threshold_meets_ties_as_scikit_learn_does() -> None:
     X, y = read_table()
     clf = AdditiveClassifier(radius=0, regularization=0.3, n_cuts=8).fit(X, y)
     score = int(clf.ensemble_.score(X[:1])[0])
-    tie = clf._with_cut(decision_threshold=0.5)
+    tie = clf.with_threshold(0.5)
     tie.ensemble_ = AdditiveEnsemble(clf.ensemble_.terms, score, X.shape[1], clf.ensemble_.levels)
     for positive in (0, 1):
         fixed = FixedThresholdClassifier(tie, threshold=0.0, response_method="decision_function", pos_label=positive)

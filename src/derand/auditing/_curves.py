@@ -42,23 +42,23 @@ class Lowest(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Price:
-    """What a move costs: `rate * |distance / unit| ** power`."""
+class Cost:
+    """What a move costs: `multiplier * |distance / unit| ** power`."""
 
-    rate: float
+    multiplier: float
     power: int
     x: float
     unit: Fraction
 
     def at(self, z: float) -> Ball:
-        """The price of moving to z."""
+        """The cost of moving to z."""
         distance = (as_ball(z) - as_ball(self.x)) / as_ball(self.unit)
-        return as_ball(self.rate) * (abs(distance) if self.power == 1 else distance * distance)
+        return as_ball(self.multiplier) * (abs(distance) if self.power == 1 else distance * distance)
 
     def bend_over(self, width: float) -> float:
         """How much it bends times the square of a width, rounded upward; for the power 1 it has a kink at x alone."""
         share = width / float(self.unit)
-        return 2 * self.rate * share * share * _WIDER if self.power == 2 else 0.0
+        return 2 * self.multiplier * share * share * _WIDER if self.power == 2 else 0.0
 
 
 class Curve:
@@ -131,59 +131,59 @@ class Curve:
         return [end for z in map(to_double, exact) for end in (z - 4 * math.ulp(z), z + 4 * math.ulp(z))]
 
     def search(
-        self, x: float, move: Move, window: tuple[float, float], price: tuple[float, int] | None, tolerance: float
+        self, x: float, move: Move, window: tuple[float, float], cost: tuple[float, int] | None, tolerance: float
     ) -> Lowest:
-        """The least value in a window of what a number at x may become, with a price of some rate and power."""
-        priced = None if price is None else Price(*price, x, move.unit)
+        """The least value in a window of what a number at x may become, with a cost of some multiplier and power."""
+        own = None if cost is None else Cost(*cost, x, move.unit)
         if move.positions is None:
-            return self.bound_lowest(x, *window, priced, tolerance)
+            return self.bound_lowest(x, *window, own, tolerance)
         inside = (z for z in move.positions if window[0] <= z <= window[1])
-        return Lowest(*min((self._bound(z, priced), z) for z in inside))
+        return Lowest(*min((self._bound(z, own), z) for z in inside))
 
-    def bound_lowest(self, x: float, low: float, high: float, price: Price | None, tolerance: float) -> Lowest:
-        """The least value, with the price of moving there, between two places around x, infinite ones included.
+    def bound_lowest(self, x: float, low: float, high: float, cost: Cost | None, tolerance: float) -> Lowest:
+        """The least value, with the cost of moving there, between two places around x, infinite ones included.
 
         The bound may be below by the tolerance.
         """
-        first, last = self._bound_core(x, low, high, price)
+        first, last = self._bound_core(x, low, high, cost)
         places = self._list_places(first, last, x)
-        values = [self._bound(z, price) for z in places]
+        values = [self._bound(z, cost) for z in places]
         best, at = min(zip(values, places, strict=True))
         floor = best
         heap: list[tuple[float, float, float, float, float]] = []
         for pair in zip(places, places[1:], values, values[1:], strict=False):
             if first <= pair[0] and pair[1] <= last:
-                heapq.heappush(heap, (self._bound_between(*pair, price), *pair))
+                heapq.heappush(heap, (self._bound_between(*pair, cost), *pair))
         for _ in range(_MOST_CUTS):
             if not heap or heap[0][0] >= best - tolerance:
                 break
             _, left, right, below, above = heapq.heappop(heap)
             z = _cut(left, right)
             if not left < z < right:
-                floor = min(floor, self._bound_between(left, right, below, above, price))
+                floor = min(floor, self._bound_between(left, right, below, above, cost))
                 continue
-            value = self._bound(z, price)
+            value = self._bound(z, cost)
             if value < best:
                 best, at = value, z
             for pair in ((left, z, below, value), (z, right, value, above)):
-                heapq.heappush(heap, (self._bound_between(*pair, price), *pair))
+                heapq.heappush(heap, (self._bound_between(*pair, cost), *pair))
         floor = min(floor, best, *(entry[0] for entry in heap[:1]))
         floor -= 4 * self._noise.tail * self.variation
         return Lowest(max(floor, float(min(self.scores))), at)  # no mean is below the least score
 
-    def _bound(self, z: float, price: Price | None) -> float:
-        return float_below(self.value(z) if price is None else self.value(z) + price.at(z))
+    def _bound(self, z: float, cost: Cost | None) -> float:
+        return float_below(self.value(z) if cost is None else self.value(z) + cost.at(z))
 
-    def _bound_core(self, x: float, low: float, high: float, price: Price | None) -> tuple[float, float]:
+    def _bound_core(self, x: float, low: float, high: float, cost: Cost | None) -> tuple[float, float]:
         """Outside of these ends nothing is less than at them or at the row's own place, up to the noise's tail.
 
-        Beyond all edges, where the noise hardly reaches any, the function is constant, and a price only grows with the
-        distance; and where the price alone exceeds what moving can save, nothing is least.
+        Beyond all edges, where the noise hardly reaches any, the function is constant, and a cost only grows with the
+        distance; and where the cost alone exceeds what moving can save, nothing is least.
         """
         far = self._noise.reach * self.scale * 1.01
         ends = [self.edges[0] - far, self.edges[-1] + far]
-        if price is not None:
-            saved = (float(self.range) / price.rate) ** (1 / price.power) * float(price.unit) * 1.001
+        if cost is not None:
+            saved = (float(self.range) / cost.multiplier) ** (1 / cost.power) * float(cost.unit) * 1.001
             ends = [max(ends[0], x - saved), min(ends[1], x + saved)]
         return max(low, min(ends[0], high)), min(high, max(ends[1], low))
 
@@ -198,17 +198,17 @@ class Curve:
             places |= {z for k in range(count + 1) if first < (z := (math.floor(first / width) + k) * width) < last}
         return sorted(places)
 
-    def _bound_between(self, left: float, right: float, below: float, above: float, price: Price | None) -> float:
+    def _bound_between(self, left: float, right: float, below: float, above: float, cost: Cost | None) -> float:
         """A lower bound between two places from lower bounds there: no parabola that bends so much lies lower."""
         width = (right - left) * _WIDER
         least = min(below, above)
         if self._noise.kinks and width <= 32 * max(math.ulp(left), math.ulp(right)):
-            # may hold a kink: the slope is bounded, and a price rises or falls throughout, as x is always a place
+            # may hold a kink: the slope is bounded, and a cost rises or falls throughout, as x is always a place
             return least - self.variation / self.scale * width
         bend, share = self.bend_between(left, right), width / self.scale
-        if not bend and (price is None or price.power == 1):
+        if not bend and (cost is None or cost.power == 1):
             return least
-        sag = bend * share * share + (0.0 if price is None else price.bend_over(width)) + _LEAST
+        sag = bend * share * share + (0.0 if cost is None else cost.bend_over(width)) + _LEAST
         share = max(0.0, 0.5 - abs(above - below) / sag) * _WIDER
         return least - 0.5 * sag * share * share * _WIDER - 1e-15 * (abs(below) + abs(above))
 
@@ -223,9 +223,9 @@ def list_near(x: float, edges: Sequence[float], scale: float, move: Move) -> Flo
 
 
 def spread_place(x: float, z: float, move: Move) -> FloatArray:
-    """A place where something is least with a price, and where it may be with another: a little nearer or farther.
+    """A place where something is least with a cost, and where it may be with another: a little nearer or farther.
 
-    With a price per squared distance the least place of a chord moves as one over the price.
+    With a cost per squared distance the least place of a chord moves as one over the cost.
     """
     if move.positions is not None:
         return np.array([z])

@@ -33,7 +33,7 @@ _MOST_PLACES = 1000
 
 Window = Callable[[float, Move], tuple[float, float]]
 """Between which ends a number may move, given where it is and how it may move."""
-Price = tuple[float, int] | None
+Cost = tuple[float, int] | None
 """The multiplier of a distance and its power."""
 
 
@@ -51,15 +51,15 @@ class SingleCase:
         self.range = self.curve.range
         self.places, self.values = np.empty(0), np.empty(0)
 
-    def search(self, window: Window, price: Price, tolerance: float) -> Lowest:
-        """The least value in a window, with the price of moving there."""
+    def search(self, window: Window, cost: Cost, tolerance: float) -> Lowest:
+        """The least value in a window, with the cost of moving there."""
         x, move = self.axis.x, self.move
-        return self.curve.search(x, move, window(x, move), price, tolerance)
+        return self.curve.search(x, move, window(x, move), cost, tolerance)
 
-    def bound_least(self, window: Window, price: Price, tolerance: float) -> Fraction:
-        """A lower bound of the least value; with a price, where it is least is kept for the next one."""
-        found = self.search(window, price, tolerance)
-        if price is not None:
+    def bound_least(self, window: Window, cost: Cost, tolerance: float) -> Fraction:
+        """A lower bound of the least value; with a cost, where it is least is kept for the next one."""
+        found = self.search(window, cost, tolerance)
+        if cost is not None:
             self.look_at(spread_place(self.axis.x, found.place, self.move))
         return Fraction(found.bound)
 
@@ -106,13 +106,13 @@ class GridCase:
         self._places: list[FloatArray] = []
         self._found: list[set[float]] = [set() for _ in self._axes]
 
-    def bound_least(self, window: Window, price: Price, tolerance: float) -> Fraction:
-        """A lower bound of the least value, with the price of moving there.
+    def bound_least(self, window: Window, cost: Cost, tolerance: float) -> Fraction:
+        """A lower bound of the least value, with the cost of moving there.
 
         It may be below what axes after each other give by the tolerance.
         """
         values, share = self._scores, max(math.ldexp(tolerance / len(self._axes), self._shift), 1.0)
-        scaled = None if price is None else (price[0] * 2.0**self._shift, price[1])
+        scaled = None if cost is None else (cost[0] * 2.0**self._shift, cost[1])
         for k, axis in enumerate(self._axes):
             rest = len(values) // (len(axis.edges) + 1)
             columns = [values[at::rest] for at in range(rest)]
@@ -124,12 +124,12 @@ class GridCase:
         """A lower bound of the value where the row stands."""
         return self.bound_least(lambda x, move: (x, x), None, tolerance)
 
-    def _take(self, k: int, column: tuple[int, ...], window: Window, price: Price, tolerance: float) -> int:
+    def _take(self, k: int, column: tuple[int, ...], window: Window, cost: Cost, tolerance: float) -> int:
         """The least over the moves of one column, for scores of its cells; a whole number that it is not below."""
         if min(column) == max(column):
             return column[0]
         x, move = self._axes[k].x, self._moves[k]
-        found = self._make_curve(k, column).search(x, move, window(x, move), price, tolerance)
+        found = self._make_curve(k, column).search(x, move, window(x, move), cost, tolerance)
         if len(self._found[k]) < _MOST_PLACES:
             self._found[k].update(spread_place(x, found.place, move).tolist())
         return max(math.floor(found.bound), min(column))  # no mean is below the least score
@@ -159,9 +159,9 @@ class GridCase:
             edges, scale = np.array(axis.edges), float(self._noise.scale_of(axis.feature))
             away = np.clip((places[:, None] - edges) / scale, -1e3, 1e3)
             passed = np.hstack([np.ones((places.size, 1)), self._noise.noise.cdf(away), np.zeros((places.size, 1))])
-            prices = multipliers[:, None] * np.abs((places - axis.x) / float(move.unit)) ** power
+            costs = multipliers[:, None] * np.abs((places - axis.x) / float(move.unit)) ** power
             cells = values.reshape(values.shape[0], edges.size + 1, -1)
-            values = (-np.diff(passed) @ cells + prices[:, :, None]).min(axis=1)
+            values = (-np.diff(passed) @ cells + costs[:, :, None]).min(axis=1)
         return np.asarray(self._lowest + values[:, 0])
 
     def _list_places(self) -> list[FloatArray]:

@@ -25,6 +25,7 @@ from derand.distributed._survey import Survey, join_surveys, split_target, surve
 from derand.estimators import (
     AdditiveClassifier,
     StumpClassifier,
+    check_parameters,
     fit_table,
     refuse_identifiers,
     resolve_class_weight,
@@ -106,7 +107,7 @@ def _require_supported(estimator: Any) -> None:
             f"`estimator` must be a StumpClassifier or an AdditiveClassifier, got a {type(estimator).__name__}: others "
             "are trained on one machine, and certified on many."
         )
-    estimator.check_parameters()
+    check_parameters(estimator)
     if isinstance(estimator, AdditiveClassifier):
         for name in ("groups", "min_rows_per_category"):
             if getattr(estimator, name) is not None:

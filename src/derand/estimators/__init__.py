@@ -13,7 +13,7 @@ from derand.estimators._base import DEFAULT_NOISE, CertifiedEstimator
 from derand.estimators._classifier import CertifiedClassifier, certify_encoded, fit_table
 from derand.estimators._imported import ImportedClassifier, ImportedRegressor, from_model, from_reading
 from derand.estimators._inputs import MOST_CLASSES, refuse_identifiers, resolve_class_weight
-from derand.estimators._inside import assemble, encode_rows, find_odds, fit_checked, grade_rows
+from derand.estimators._inside import assemble, check_parameters, encode_rows, fit_checked, grade_rows, read_odds
 from derand.estimators._regressor import CertifiedRegressor, choose_radius
 from derand.estimators._scoring import make_certified_scorer
 from derand.estimators._smoothed import SmoothedClassifier, SmoothedRegressor, as_stored
@@ -42,15 +42,16 @@ __all__ = [
     "as_stored",
     "assemble",
     "certify_encoded",
+    "check_parameters",
     "choose_radius",
     "encode_rows",
-    "find_odds",
     "fit_checked",
     "fit_table",
     "from_model",
     "from_reading",
     "grade_rows",
     "make_certified_scorer",
+    "read_odds",
     "refuse_identifiers",
     "resolve_class_weight",
 ]

@@ -325,9 +325,9 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         odds = self.decision_function(X)
         if self.classes_.size > 2:
             return np.asarray(softmax(self.calibration_[0] * odds + self.calibration_[1:], axis=1))
-        return keep_sides(self._find_cut().read(odds), odds > 0, self._asked_threshold)
+        return keep_sides(self._read_cut().read(odds), odds > 0, self._asked_threshold)
 
-    def _find_cut(self) -> Cut:
+    def _read_cut(self) -> Cut:
         """Scores are logarithms of odds, calibrated on rows left out."""
         if self.classes_.size > 2:
             raise ValueError(

@@ -288,13 +288,6 @@ class CertifiedEstimator(BaseEstimator, ABC):
         may_miss = [column for column in self.encoding_.numerical if column not in refuses]
         return self.encoding_.encode_finite(self._check_table(X, reset=False), may_miss=may_miss)
 
-    def check_parameters(self, n_classes: int = 2) -> None:
-        """Refuse parameters that `fit` would refuse, without data.
-
-        `n_classes`: how many classes the target holds; numbers have none.
-        """
-        self._check_parameters()
-
     def _check_parameters(self) -> None:
         """Refuse parameters that make no sense, before any data is read."""
         if self.scaling is not None and self.scaling not in SCALINGS:

@@ -33,7 +33,7 @@ from derand.estimators._base import CertifiedEstimator, Columns, Training
 from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._inside import assemble
 from derand.estimators._regressor import CertifiedRegressor
-from derand.estimators._threshold import Cut, find_threshold, keep_sides
+from derand.estimators._threshold import Cut, keep_sides, read_threshold
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise
 from derand.tables import CategoryKindError, TableEncoding, as_rows, list_other_floats, take_rows
@@ -189,7 +189,7 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
         self.decision_threshold = decision_threshold
         self.cost = cost
 
-    def _find_cut(self) -> Cut:
+    def _read_cut(self) -> Cut:
         """What the library makes of raw scores."""
         if self.classes_.size > 2:
             raise ValueError(
@@ -255,7 +255,7 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
         scores = self.decision_function(X)
         if scores.ndim == 2:
             return scores if self.link_ == "share" else np.asarray(softmax(scores, axis=1))
-        return keep_sides(self._find_cut().read(scores), scores > 0, self._asked_threshold)
+        return keep_sides(self._read_cut().read(scores), scores > 0, self._asked_threshold)
 
 
 class ImportedRegressor(ImportedEstimator, CertifiedRegressor):
@@ -344,7 +344,7 @@ def from_model(
 
 def _cut_own(model: CertifiedEstimator, asked: Mapping[str, Any]) -> CertifiedEstimator:
     """A fitted estimator of this package, or a copy that cuts where it is asked to."""
-    if find_threshold(**asked) is None:
+    if read_threshold(**asked) is None:
         return model
     if not isinstance(model, CertifiedClassifier):
         raise ValueError(f"`decision_threshold` and `cost` are for classes: a {type(model).__name__} gives numbers.")
@@ -384,7 +384,7 @@ def from_reading(
     cost: Mapping[str, float] | None = None,
 ) -> ImportedClassifier | ImportedRegressor:
     """The estimator of what an importer read, compared with the library on the spot."""
-    if reading.classes is None and find_threshold(decision_threshold, cost) is not None:
+    if reading.classes is None and read_threshold(decision_threshold, cost) is not None:
         raise ValueError(f"`decision_threshold` and `cost` are for classes: {reading.source} gives numbers.")
     if X is not None:
         reading = adopt_table(reading, X)

@@ -36,6 +36,13 @@ def fit_checked(estimator: Kind, X: Any, y: ArrayLike) -> Kind:
     return estimator._fit_or_leave(X, y, None, doubts=False)
 
 
+def check_parameters(estimator: CertifiedEstimator, n_classes: int = 2) -> None:
+    """Refuse parameters that `fit` would refuse, without data; numbers have no classes."""
+    estimator._check_parameters()
+    if isinstance(estimator, CertifiedClassifier):
+        estimator._refuse_threshold_of(n_classes)
+
+
 def assemble(
     kind: type[Kind],
     ensemble: Model,
@@ -86,12 +93,12 @@ def grade_rows(
     return RowGrades(score, None, f"Log-loss and calibration need probabilities: {why}.", classifier._costs)
 
 
-def find_odds(classifier: CertifiedClassifier) -> tuple[float, float] | None:
+def read_odds(classifier: CertifiedClassifier) -> tuple[float, float] | None:
     """Slope and shift that make calibrated log-odds of `classes_[1]` of how far a score is ahead of the threshold.
 
     None where scores are no logarithms of odds, or `predict_proba` gives no probabilities.
     """
     if classifier.classes_.size > 2 or not (classifier.score_is_log_odds and classifier._gives_probabilities):
         return None
-    cut = classifier._find_cut()
+    cut = classifier._read_cut()
     return cut.slope, cut.shift

@@ -5,8 +5,6 @@ Owns which rows are looked at, and the text of the warnings. Must not know how a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,31 +25,27 @@ _FINER = "AdditiveClassifier"
 """What to try where one stump per feature does not outweigh the larger class."""
 
 
-@dataclass(frozen=True, slots=True)
-class OneLabel:
-    """That all rows which were looked at get one label."""
-
-    label: int
-    n_seen: int
-    n_rows: int
-
-
 def warn_of_one_label(classifier: CertifiedEstimator, table: TrainingTable, totals: FloatArray) -> tuple[str, ...]:
     """What to say where all training rows get the same label, though several classes occur; nothing where they do not.
 
     `table`: what it was trained on; `totals` (n_classes,): how many rows each class has, or their weight.
     """
-    found = find_one_label(classifier, table)
-    if found is None:
-        return ()
+    n_rows = table.target.size
+    for most in _ROUNDS:
+        chosen = spread_rows(table.target, most)
+        labels = _compute_labels(classifier, table.X[chosen])
+        if (labels != labels[0]).any():
+            return ()
+        if chosen.size == n_rows:
+            break
     names, larger = classifier.classes_.tolist(), int(totals.argmax())
     every = "both" if totals.size == 2 else "all"
     is_constant = not classifier.ensemble_.member_terms
-    label = quote_short(names[found.label])
+    label = quote_short(names[int(labels[0])])
     if is_constant:
         start = f"No column was found to tell the classes apart, so the model is constant: every row gets {label}"
-    elif found.n_seen < found.n_rows:
-        start = f"Each of {found.n_seen:,} training rows, spread over {every} classes, gets the label {label}"
+    elif chosen.size < n_rows:
+        start = f"Each of {chosen.size:,} training rows, spread over {every} classes, gets the label {label}"
     else:
         start = f"Every training row gets the label {label}"
     text = (
@@ -61,19 +55,6 @@ def warn_of_one_label(classifier: CertifiedEstimator, table: TrainingTable, tota
         f"Try {_list_cures(classifier, is_constant=is_constant, is_even=bool((totals == totals[0]).all()))}."
     )
     return (text,)
-
-
-def find_one_label(classifier: CertifiedEstimator, table: TrainingTable) -> OneLabel | None:
-    """The only label that rows of a training table get; None where they get several."""
-    n_rows = table.target.size
-    for most in _ROUNDS:
-        chosen = spread_rows(table.target, most)
-        labels = _find_labels(classifier, table.X[chosen])
-        if (labels != labels[0]).any():
-            return None
-        if chosen.size == n_rows:
-            break
-    return OneLabel(int(labels[0]), chosen.size, n_rows)
 
 
 def warn_of_no_gain(classifier: CertifiedEstimator, table: TrainingTable, totals: FloatArray) -> tuple[str, ...]:
@@ -113,7 +94,7 @@ def _rate_labels(classifier: CertifiedEstimator, table: TrainingTable, shares: F
     for most in (number for number in _ROUNDS if number >= 2 * n_classes):  # some rows of every class
         chosen = spread_rows(table.target, most)
         target = table.target[chosen]
-        right = _find_labels(classifier, table.X[chosen]) == target
+        right = _compute_labels(classifier, table.X[chosen]) == target
         counts, hits = (np.bincount(some, minlength=n_classes).tolist() for some in (target, target[right]))
         recalls = [compute_wilson_interval(hit, count) for hit, count in zip(hits, counts, strict=True)]
         found = weigh_shares(recalls, shares.tolist())
@@ -137,7 +118,7 @@ def warn_of_unseen_classes(classifier: CertifiedEstimator, table: TrainingTable)
         rows = np.flatnonzero(np.isin(table.target, sorted(left)) if of_left else ~seen)
         chosen = rows[spread_rows(table.target[rows], most)]
         seen[chosen] = True
-        left -= set(_find_labels(classifier, table.X[chosen]).tolist())
+        left -= set(_compute_labels(classifier, table.X[chosen]).tolist())
         if not left or seen.all():
             break
     if not left:
@@ -159,7 +140,7 @@ def _name_weights(classifier: CertifiedEstimator) -> str:
     return f"{own if classifier.class_weight is None else ''}`sample_weight`"
 
 
-def _find_labels(classifier: CertifiedEstimator, rows: FloatArray) -> IntArray:
+def _compute_labels(classifier: CertifiedEstimator, rows: FloatArray) -> IntArray:
     return find_labels(classifier.ensemble_, rows, classifier.noise_, rule=classifier.rule, n_jobs=classifier.n_jobs)
 
 

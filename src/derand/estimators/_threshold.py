@@ -43,7 +43,7 @@ class Cut(NamedTuple):
     slope: float = 1.0
     shift: float = 0.0
 
-    def find_lead(self, probability: float, *, of_first: bool = False) -> float:
+    def compute_lead(self, probability: float, *, of_first: bool = False) -> float:
         """How far ahead of the threshold a score is that gives `classes_[1]`, or `classes_[0]`, that probability."""
         is_logit = self.link == "logit"
         place = math.log(probability) - math.log1p(-probability) if is_logit else probability - 0.5
@@ -67,7 +67,7 @@ class Cut(NamedTuple):
         return np.stack([1 - share, share], axis=1)
 
 
-def find_threshold(decision_threshold: Any, cost: Any) -> float | None:
+def read_threshold(decision_threshold: Any, cost: Any) -> float | None:
     """The probability of `classes_[1]` to cut at, None where nothing is asked for.
 
     `decision_threshold`: between 0 and 1; `cost`: what a false positive and a false negative cost: the probability at
@@ -75,7 +75,7 @@ def find_threshold(decision_threshold: Any, cost: Any) -> float | None:
 
     Examples
     --------
-    >>> find_threshold(None, {"false_positive": 1, "false_negative": 4})
+    >>> read_threshold(None, {"false_positive": 1, "false_negative": 4})
     0.2
     """
     if decision_threshold is not None and cost is not None:
@@ -166,18 +166,10 @@ class MovableClassifier(CertifiedEstimator):
     decision_threshold: float | None = None
     cost: Mapping[str, float] | None = None
 
-    def check_parameters(self, n_classes: int = 2) -> None:
-        """Refuse parameters that `fit` would refuse, without data.
-
-        `n_classes`: how many classes the target holds.
-        """
-        super().check_parameters()
-        self._refuse_threshold_of(n_classes)
-
     @property
     def _asked_threshold(self) -> float | None:
         """The probability that `decision_threshold` or `cost` asks for; None where neither does."""
-        return find_threshold(self.decision_threshold, self.cost)
+        return read_threshold(self.decision_threshold, self.cost)
 
     @property
     def _costs(self) -> Costs | None:
@@ -186,7 +178,7 @@ class MovableClassifier(CertifiedEstimator):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        find_threshold(self.decision_threshold, self.cost)
+        _ = self._asked_threshold  # refused where it makes no sense
 
     def _refuse_threshold_of(self, n_classes: int) -> None:
         if n_classes > 2 and self._asked_threshold is not None:
@@ -195,7 +187,7 @@ class MovableClassifier(CertifiedEstimator):
                 "`class_weight` instead."
             )
 
-    def _find_cut(self) -> Cut:
+    def _read_cut(self) -> Cut:
         """What the score says about probabilities; an error where it says nothing."""
         raise ValueError(
             f"The threshold of a {type(self).__name__} cannot be moved to a probability: its score is none, and its "
@@ -210,8 +202,8 @@ class MovableClassifier(CertifiedEstimator):
         if asked is None:
             return
         self._refuse_threshold_of(self.classes_.size)
-        cut = self._find_cut()
-        lead = cut.find_lead(asked)
+        cut = self._read_cut()
+        lead = cut.compute_lead(asked)
         self._move(cut, self._settle(lead, lambda margins: cut.read(margins)[:, 1] <= asked))
 
     def _settle(self, lead: float, is_below: Callable[[FloatArray], BoolArray]) -> float:
@@ -241,7 +233,7 @@ class MovableClassifier(CertifiedEstimator):
         """
         check_is_fitted(self)
         try:
-            cut = self._find_cut()
+            cut = self._read_cut()
         except ValueError as error:
             raise AttributeError(str(error)) from None
         asked = self._asked_threshold
@@ -292,7 +284,7 @@ class MovableClassifier(CertifiedEstimator):
 
     def _with_cut(self, decision_threshold: float | None, cost: Mapping[str, float] | None) -> Self:
         check_is_fitted(self)
-        if find_threshold(decision_threshold, cost) is None:
+        if read_threshold(decision_threshold, cost) is None:
             raise ValueError("`decision_threshold` must be a probability between 0 and 1, got None.")
         found = copy.copy(self)
         found.decision_threshold, found.cost = decision_threshold, cost
@@ -310,13 +302,13 @@ class MovableClassifier(CertifiedEstimator):
                 "one half only: train an AdditiveClassifier with rule='mean', or move the threshold of the score by "
                 "`decision_threshold` or `cost`."
             )
-        cut, number = self._find_cut(), wrapped.threshold
+        cut, number = self._read_cut(), wrapped.threshold
         if wrapped.method == "decision_function":
             lead = -number if wrapped.is_first else number
             asked = cut.move(lead).probability
             scores: Callable[[FloatArray], FloatArray] = lambda margins: np.stack([-margins, margins], axis=1)  # noqa: E731
         else:
-            lead = cut.find_lead(number, of_first=wrapped.is_first)
+            lead = cut.compute_lead(number, of_first=wrapped.is_first)
             asked = 1 - number if wrapped.is_first else number
             scores = cut.read
         found = copy.copy(self)

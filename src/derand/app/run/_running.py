@@ -52,7 +52,7 @@ from derand.app.settings import (
     list_keys,
 )
 from derand.app.values import MODEL, RECORD
-from derand.estimators import CertifiedRegressor
+from derand.estimators import CertifiedRegressor, check_parameters
 from derand.storage import mark_file, read_json
 from derand.tables import inspect_file, match_file
 from derand.threat_text import read_threat
@@ -185,7 +185,7 @@ def _check_training(config: RunConfig) -> tuple[str, list[str]]:
     name, n_classes = asked.model or choose_model(), len(set(read.labels.tolist()))
     require_trainer(name, read.task, config.section("data")["target"], n_classes, _spell)
     estimator = make_estimator(name, asked.list_parameters(), asked.scaling, task=read.task.name, spell=_spell)
-    estimator.check_parameters(n_classes)
+    check_parameters(estimator, n_classes)
     if config.threat is not None:
         names = read.rows.column_names
         read_threat(config.threat, names).name_columns(names)

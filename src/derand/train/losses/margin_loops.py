@@ -40,7 +40,7 @@ def _index_edges(edges: FloatArray, starts: IntArray, origins: FloatArray, scale
             index[place, cell] += index[place, cell - 1]
 
 
-def _find_codes(
+def _code_values(
     X: FloatArray,
     columns: IntArray,
     edges: FloatArray,
@@ -48,16 +48,16 @@ def _find_codes(
     origins: FloatArray,
     scales: FloatArray,
     index: IntArray,
-    gaps: IntArray,
+    missing_codes: IntArray,
     codes: NDArray[Any],
 ) -> None:
-    """Code of each value: how many edges of its column are not above it; `gaps` of the column for NaN."""
+    """Code of each value: how many edges of its column are not above it; `missing_codes` of the column for NaN."""
     last = index.shape[1] - 2
     for row in range(X.shape[0]):
         for place in range(columns.size):
             value = X[row, columns[place]]
             if value != value:  # noqa: PLR0124 - NaN
-                codes[row, place] = gaps[place]
+                codes[row, place] = missing_codes[place]
                 continue
             cell = int(min(max((value - origins[place]) * scales[place], 0.0), last))
             low, high = starts[place] + index[place, cell], starts[place] + index[place, cell + 1]
@@ -79,7 +79,7 @@ def _hash_rows(codes: NDArray[Any], target: NDArray[np.uint8], seed: np.uint64, 
         out[row] = mixed ^ (mixed >> _SHIFT)
 
 
-def _add_leftovers(
+def _sum_residuals(
     codes: NDArray[Any], n_numerical: int, left: FloatArray, sums: FloatArray, counts: FloatArray
 ) -> None:
     """Add a number of each row, and 1, to those of its code in each numerical column."""
@@ -122,8 +122,8 @@ def _fill_tables(
     block: tuple[int, int],
     weights: FloatArray,
     signs: FloatArray,
-    prices: FloatArray,
-    blur: float,
+    multipliers: FloatArray,
+    temperature: float,
     used: NDArray[np.bool_],
     values: FloatArray,
     worth: FloatArray,
@@ -138,7 +138,7 @@ def _fill_tables(
         _multiply(basis, weights[start : start + size], own)
         costs = columns.costs[point : point + n_points].reshape(n_bins, n_places)
         part = slice(offset, offset + n_bins)
-        _find_least(own.reshape(n_bins, n_places), costs, signs, prices, blur, used[:, part], worth[:, part])
+        _minimise(own.reshape(n_bins, n_places), costs, signs, multipliers, temperature, used[:, part], worth[:, part])
         missing = weights[start + size] if columns.has_missing[column] else 0.0
         for row in range(signs.size):
             worth[row, offset + n_bins] = signs[row] * missing
@@ -149,8 +149,8 @@ def _spread_columns(
     block: tuple[int, int],
     values: FloatArray,
     signs: FloatArray,
-    prices: FloatArray,
-    blur: float,
+    multipliers: FloatArray,
+    temperature: float,
     slopes: FloatArray,
     gradient: FloatArray,
 ) -> None:
@@ -163,7 +163,7 @@ def _spread_columns(
         own = values[point : point + n_points].reshape(n_bins, n_places)
         costs = columns.costs[point : point + n_points].reshape(n_bins, n_places)
         by_value = np.zeros((n_bins, n_places))
-        _spread_slopes(own, costs, signs, prices, blur, slopes[:, offset : offset + n_bins], by_value)
+        _spread_slopes(own, costs, signs, multipliers, temperature, slopes[:, offset : offset + n_bins], by_value)
         _multiply_back(basis, by_value.ravel(), gradient[start : start + size])
         if columns.has_missing[column]:
             total = 0.0
@@ -231,37 +231,37 @@ def _mark_used(
 
 
 @compile_loop()
-def _find_least(
+def _minimise(
     values: FloatArray,
     costs: FloatArray,
     signs: FloatArray,
-    prices: FloatArray,
-    blur: float,
+    multipliers: FloatArray,
+    temperature: float,
     used: NDArray[np.bool_],
     out: FloatArray,
 ) -> None:
-    """Least of sign * value + price * cost over the places that each bin can reach, per group, (n_groups, n_bins).
+    """Least of sign * value + multiplier * cost over the places that each bin can reach, per group, (n_groups, n_bins).
 
-    With a blur the soft minimum, `-blur * log(mean(exp(-. / blur)))`. Bins that are not used are left out.
+    At a temperature t the soft minimum, `-t * log(mean(exp(-. / t)))`. Bins that are not used are left out.
     """
     n_places = values.shape[1]
     for group in range(signs.size):
-        sign, price = signs[group], prices[group]
+        sign, multiplier = signs[group], multipliers[group]
         for at in range(values.shape[0]):
             if not used[group, at]:
                 continue
             least = math.inf
             for place in range(n_places):
-                value = sign * values[at, place] + price * costs[at, place]
+                value = sign * values[at, place] + multiplier * costs[at, place]
                 if value < least:  # noqa: PLR1730 - compiled, this is a single instruction
                     least = value
-            if blur > 0.0 and n_places > 1:
+            if temperature > 0.0 and n_places > 1:
                 total = 0.0
                 for place in range(n_places):
-                    above = (sign * values[at, place] + price * costs[at, place] - least) / blur
+                    above = (sign * values[at, place] + multiplier * costs[at, place] - least) / temperature
                     if above < _FAINT:
                         total += math.exp(-above)
-                least -= blur * math.log(total / n_places)
+                least -= temperature * math.log(total / n_places)
             out[group, at] = least
 
 
@@ -270,8 +270,8 @@ def _spread_slopes(
     values: FloatArray,
     costs: FloatArray,
     signs: FloatArray,
-    prices: FloatArray,
-    blur: float,
+    multipliers: FloatArray,
+    temperature: float,
     slopes: FloatArray,
     out: FloatArray,
 ) -> None:
@@ -279,23 +279,23 @@ def _spread_slopes(
     n_places = values.shape[1]
     shares = np.empty(n_places)
     for group in range(signs.size):
-        sign, price = signs[group], prices[group]
+        sign, multiplier = signs[group], multipliers[group]
         for at in range(values.shape[0]):
             slope = slopes[group, at] * sign
             if slope == 0.0:
                 continue
             least, where = math.inf, 0
             for place in range(n_places):
-                value = sign * values[at, place] + price * costs[at, place]
+                value = sign * values[at, place] + multiplier * costs[at, place]
                 shares[place] = value
                 if value < least:
                     least, where = value, place
-            if blur <= 0.0:
+            if temperature <= 0.0:
                 out[at, where] += slope
                 continue
             total = 0.0
             for place in range(n_places):
-                above = (shares[place] - least) / blur
+                above = (shares[place] - least) / temperature
                 shares[place] = math.exp(-above) if above < _FAINT else 0.0
                 total += shares[place]
             for place in range(n_places):
@@ -308,22 +308,22 @@ def _add_rows(
     n_numerical: int,
     signs: FloatArray,
     groups: NDArray[np.int32],
-    swaps: NDArray[np.int32],
+    category_groups: NDArray[np.int32],
     weights: FloatArray,
     tables: FloatArray,
-    swap_tables: FloatArray,
-    charges: FloatArray,
-    swap_charges: FloatArray,
+    category_tables: FloatArray,
+    budget_costs: FloatArray,
+    category_costs: FloatArray,
     intercept: float,
     slopes: FloatArray,
-    swap_slopes: FloatArray,
+    category_slopes: FloatArray,
     first_group: int,
     margins: FloatArray,
     grid: float,
 ) -> tuple[float, float]:
     """Add the slopes of the log-loss of some rows to those by all tables; give the loss and its slope by the intercept.
 
-    `tables` holds what each code of a numerical column is worth, per group of rows; `swap_tables` the same for
+    `tables` holds what each code of a numerical column is worth, per group of rows; `category_tables` the same for
     categorical columns. `slopes` begins at `first_group`. With a grid, a power of two, every row adds whole multiples
     of `1 / grid` to slopes, and of `LOSS_STEPS / grid` to the loss: sums are then the same in any order, while they are
     below 2**53 such multiples.
@@ -331,12 +331,12 @@ def _add_rows(
     loss, by_intercept = 0.0, 0.0
     n_columns = codes.shape[1]
     for row in range(codes.shape[0]):
-        group, swap = groups[row], swaps[row]
-        margin = signs[row] * intercept - charges[group] - swap_charges[swap]
+        group, category_group = groups[row], category_groups[row]
+        margin = signs[row] * intercept - budget_costs[group] - category_costs[category_group]
         for column in range(n_numerical):
             margin += tables[group, offsets[column] + codes[row, column]]
         for column in range(n_numerical, n_columns):
-            margin += swap_tables[swap, offsets[column] + codes[row, column]]
+            margin += category_tables[category_group, offsets[column] + codes[row, column]]
         margins[row] = margin
         if margin > 0:
             small = math.exp(-margin)
@@ -355,7 +355,7 @@ def _add_rows(
         for column in range(n_numerical):
             slopes[group - first_group, offsets[column] + codes[row, column]] += slope
         for column in range(n_numerical, n_columns):
-            swap_slopes[swap, offsets[column] + codes[row, column]] += slope
+            category_slopes[category_group, offsets[column] + codes[row, column]] += slope
     return loss, by_intercept
 
 
@@ -365,19 +365,19 @@ def _choose_groups(
     columns: tuple[int, int],
     target: NDArray[np.uint8],
     tables: FloatArray,
-    charges: FloatArray,
+    budget_costs: FloatArray,
     out: NDArray[np.int32],
 ) -> None:
     """The group of largest worth for each row among those of its label, by some of the columns.
 
     The first half of the groups belongs to label 0, the other half to label 1.
     """
-    n_prices = charges.size // 2
+    n_multipliers = budget_costs.size // 2
     for row in range(codes.shape[0]):
-        first = target[row] * n_prices
+        first = target[row] * n_multipliers
         best, where = -math.inf, first
-        for group in range(first, first + n_prices):
-            total = -charges[group]
+        for group in range(first, first + n_multipliers):
+            total = -budget_costs[group]
             for column in range(columns[0], columns[1]):
                 total += tables[group, offsets[column] + codes[row, column]]
             if total > best:
@@ -386,9 +386,9 @@ def _choose_groups(
 
 
 index_edges: Any = compile_loop()(_index_edges)
-find_codes: Any = compile_loop()(_find_codes)
+code_values: Any = compile_loop()(_code_values)
 hash_rows: Any = compile_loop()(_hash_rows)
-add_leftovers: Any = compile_loop()(_add_leftovers)
+sum_residuals: Any = compile_loop()(_sum_residuals)
 mark_used: Any = compile_loop()(_mark_used)
 fill_tables: Any = compile_loop()(_fill_tables)
 spread_columns: Any = compile_loop()(_spread_columns)

@@ -94,13 +94,22 @@ def _option(
     return field(default=default, metadata={"option": found})
 
 
+def _texts(help: str, metavar: str = "COLUMN", **more: Any) -> Any:
+    """A field of an option that is repeated, of columns unless something else is said."""
+    return _option(help, "texts", default=(), metavar=metavar, **more)
+
+
 def list_options(settings: type) -> Iterator[tuple[Field[Any], Option]]:
-    """The fields of a settings class that users may set, with flags, keys and sections filled in."""
+    """The fields of a settings class that users may set, with flags, keys and sections filled in.
+
+    `SECTION` of the class is the verb's section of `derand.toml`; where that is empty, it has none, and no keys.
+    """
     for one in fields(settings):
         found: Option | None = one.metadata.get("option")
         if found is not None:
             flag = f"--{one.name.replace('_', '-')}" if found.flag == _BY_NAME else found.flag
             key = one.name if found.key == _BY_NAME else found.key
+            key = key if settings.SECTION else None  # type: ignore[attr-defined]
             yield one, replace(found, flag=flag, key=key, section=found.section or settings.SECTION)  # type: ignore[attr-defined]
 
 
@@ -252,9 +261,7 @@ class TrainSettings:
         "How changes of numbers are measured: 1, 2 or inf.", "norm", key=None, shown="2", choices=("1", "2", "inf")
     )
     l0: int | None = _option("How many categorical columns may change as well.", "whole", key=None, shown="0")
-    frozen: Sequence[str] = _option(
-        "A column that does not change. Repeatable.", "texts", default=(), key=None, metavar="COLUMN"
-    )
+    frozen: Sequence[str] = _texts("A column that does not change. Repeatable.", key=None)
     threat: Threat | PathLike | None = _option(
         "What may change, in a file instead of --norm, --l0 and --frozen.", "file", key=None, metavar="FILE.toml"
     )
@@ -291,20 +298,13 @@ class TrainSettings:
     rule: str | None = _option(replace(_RULE, shown="mean for additive, else vote"))
     categorical: Sequence[str] = _option(_CATEGORICAL, default=())
     ignored: Sequence[str] = _option(_IGNORED, default=())
-    numerical: Sequence[str] = _option(
-        "A column of numbers to use though it looks like an identifier. Repeatable.",
-        "texts",
-        default=(),
-        section="data",
-        metavar="COLUMN",
+    numerical: Sequence[str] = _texts(
+        "A column of numbers to use though it looks like an identifier. Repeatable.", section="data"
     )
-    dates: Sequence[str] = _option(
+    dates: Sequence[str] = _texts(
         "A column of dates to learn from, as days; later files are read alike. Repeatable.",
-        "texts",
-        default=(),
         section="data",
         comment="dates to learn from, as days since 1970-01-01",
-        metavar="COLUMN",
     )
 
     def list_parameters(self) -> dict[str, Any]:
@@ -339,7 +339,7 @@ class TuneSettings:
         As for TrainSettings.
     """
 
-    SECTION: ClassVar[str] = "tune"
+    SECTION: ClassVar[str] = ""
 
     model: str | None = _option(
         "How it is trained: one of {TRAINERS}; {DEFAULT_MODEL} if not given.", choices=_list_classifiers
@@ -397,7 +397,7 @@ class ImportSettings:
         Full names of types that a skops file may hold beside those that are known to be harmless.
     """
 
-    SECTION: ClassVar[str] = "import"
+    SECTION: ClassVar[str] = ""
 
     classes: Sequence[str] = _option(
         "Labels in the order of the classes, where the file has none.",
@@ -434,57 +434,38 @@ class ImportSettings:
     trust_pickle: bool = _option(
         "Open a pickle, which runs whatever code it holds: only if you trust it.", "truth", default=False
     )
-    trusted: Sequence[str] = _option(
-        "A type that a skops file may hold besides known ones. Repeatable.", "texts", default=(), metavar="TYPE"
-    )
+    trusted: Sequence[str] = _texts("A type that a skops file may hold besides known ones. Repeatable.", "TYPE")
 
 
 @dataclass(frozen=True, slots=True)
 class ThreatFlags:
     """Fields of Threat as texts of the command line: what differs from the threat that a model was trained for."""
 
-    SECTION: ClassVar[str] = "certify"
+    SECTION: ClassVar[str] = ""
 
     norm: str | None = _option(
         "Norm of the ball: 0, 1, 2, inf, or none: limits alone say what may change; auto: the model's own.",
-        key=None,
         shown="auto",
         choices=("auto", "0", "1", "2", "inf", "none"),
     )
-    limits: Sequence[str] = _option(
-        "By how much a number may change: 5%, 500, or down:up; the column * is all others. Repeatable.",
-        "texts",
-        default=(),
-        key=None,
-        metavar="COLUMN=VALUE",
+    limits: Sequence[str] = _texts(
+        "By how much a number may change: 5%, 500, or down:up; the column * is all others. Repeatable.", "COLUMN=VALUE"
     )
-    domain: Sequence[str] = _option(
-        "Between which ends a number stays. Repeatable.", "texts", default=(), key=None, metavar="COLUMN=LOW:HIGH"
-    )
-    steps: Sequence[str] = _option(
-        "In which steps a number moves. Repeatable.", "texts", default=(), key=None, metavar="COLUMN=NUMBER"
-    )
-    whole: bool = _option(_WHOLE, default=False, key=None)
-    frozen: Sequence[str] = _option(
-        "A column that does not change. Repeatable.", "texts", default=(), key=None, metavar="COLUMN"
-    )
-    units: Sequence[str] = _option(
-        "What counts as a change of 1; other columns keep the model's units. Repeatable.",
-        "texts",
-        default=(),
-        key=None,
-        metavar="COLUMN=NUMBER",
+    domain: Sequence[str] = _texts("Between which ends a number stays. Repeatable.", "COLUMN=LOW:HIGH")
+    steps: Sequence[str] = _texts("In which steps a number moves. Repeatable.", "COLUMN=NUMBER")
+    whole: bool = _option(_WHOLE, default=False)
+    frozen: Sequence[str] = _texts("A column that does not change. Repeatable.")
+    units: Sequence[str] = _texts(
+        "What counts as a change of 1; other columns keep the model's units. Repeatable.", "COLUMN=NUMBER"
     )
     l0: int | None = _option(
         "How many categorical columns may change at the same time.",
         "whole",
-        key=None,
         shown="what the model was trained for",
     )
     missing: int | None = _option(
         "How many numbers may go missing or, where they are missing, appear as anything.",
         "whole",
-        key=None,
         metavar="K",
         shown="none",
     )
@@ -589,12 +570,8 @@ class CertifySettings:
         default=False,
     )
     identity: str | None = _option(_IDENTITY, flag="--id", key="id")
-    keep: Sequence[str] = _option(
-        "Another column to copy into what is written. Repeatable.",
-        "texts",
-        default=(),
-        comment="further columns to copy",
-        metavar="COLUMN",
+    keep: Sequence[str] = _texts(
+        "Another column to copy into what is written. Repeatable.", comment="further columns to copy"
     )
     n_jobs: int | None = None
 
@@ -603,19 +580,16 @@ class CertifySettings:
 class ManyFiles:
     """Where many files are certified."""
 
-    SECTION: ClassVar[str] = "certify"
+    SECTION: ClassVar[str] = ""
 
     scheduler: str | None = _option(
         "Of many files: the Dask scheduler whose workers certify them, such as tls://10.0.0.1:8786.",
-        key=None,
         metavar="ADDRESS",
     )
     workers: int | None = _option(
-        "Of many files: how many processes to start here instead.", "whole", key=None, shown="one per core", least=1
+        "Of many files: how many processes to start here instead.", "whole", shown="one per core", least=1
     )
-    resume: bool = _option(
-        "Of many files: leave out those that an earlier run has certified.", "truth", default=False, key=None
-    )
+    resume: bool = _option("Of many files: leave out those that an earlier run has certified.", "truth", default=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -692,14 +666,11 @@ class ReportFileSettings:
     train: PathLike | None = _option(
         "The training table, to compare with a model that is not trained to be robust.", "file", key=None, task=CLASSES
     )
-    subgroups: Sequence[str] = _option(
+    subgroups: Sequence[str] = _texts(
         "A column of subgroups. Repeatable.",
-        "texts",
-        default=(),
         flag="--subgroup",
         comment="columns whose groups are compared",
         task=CLASSES,
-        metavar="COLUMN",
     )
     radius: float | None = _option(
         "The radius that the text speaks of; for numbers that of their intervals.",
@@ -762,7 +733,7 @@ class InitSettings:
         Replace a file that exists.
     """
 
-    SECTION: ClassVar[str] = "init"
+    SECTION: ClassVar[str] = ""
 
     test: PathLike | None = _option(
         "Rows to certify, CSV or Parquet.", "file", shown="a quarter of the table is held out"

@@ -5,13 +5,15 @@ from __future__ import annotations
 import glob
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from derand.app import Summary
 from derand.app.commands._app import InterruptedWorkError, complain, make_console, print_facts
 from derand.app.settings import CLASSES, CertifySettings, ManyFiles, list_given, list_of_other_task
+
+if TYPE_CHECKING:
+    from derand.distributed import FilesSummary
 
 
 def ask_for_many(many: ManyFiles, data: Path) -> bool:
@@ -21,10 +23,10 @@ def ask_for_many(many: ManyFiles, data: Path) -> bool:
 
 def certify_many(
     model: Path, data: Path, output: Path, asked: CertifySettings, many: ManyFiles, advance: Callable[[int], None]
-) -> Summary:
+) -> FilesSummary:
     """Certify the files into a folder; what is for one file, or for another kind of model, is refused."""
     from derand._core.threads import count_threads
-    from derand.app.jobs import certify_files
+    from derand.distributed import certify_files
     from derand.storage import read_kind
 
     for name in ("witness", "radii", "target"):
@@ -35,8 +37,9 @@ def certify_many(
             raise ValueError(f"--{name} is for models of numbers, and {model} tells classes apart.")
     workers = many.workers if many.scheduler is not None else many.workers or count_threads()
     where: dict[str, Any] = {"scheduler": many.scheduler, "workers": workers, "resume": many.resume}
+    given = {name: getattr(asked, name) for name in (*list_given(asked), "changes")}
     try:
-        return certify_files(model, str(data), output, asked, **where, advance=advance)
+        return certify_files(model, str(data), output, **where, advance=advance, **given)
     except KeyboardInterrupt:
         raise InterruptedWorkError(
             f"interrupted; files that are done are in {output}: go on with the others by --resume."
@@ -51,7 +54,7 @@ def require_done(summary: Mapping[str, Any]) -> None:
         raise typer.Exit(complain(f"{next(iter(failed.values()))} ({which}all others are done)"))
 
 
-def print_many(summary: Summary) -> None:
+def print_many(summary: FilesSummary) -> None:
     """The results of many files in short."""
     before, certified = summary["done_before"], summary["certified_rows"]
     old = f", besides {summary['rows_done_before']:,} that were done before" if before else ""

@@ -21,7 +21,6 @@ from derand.app.settings import TuneSettings as TuneSettings
 if TYPE_CHECKING:
     from derand.app.jobs._auditing import audit_file as audit_file
     from derand.app.jobs._certifying import certify_file as certify_file
-    from derand.app.jobs._certifying_files import certify_files as certify_files
     from derand.app.jobs._classifiers import choose_model as choose_model
     from derand.app.jobs._exporting import export_file as export_file
     from derand.app.jobs._importing import import_file as import_file
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 _HOMES = {
     "audit_file": "jobs._auditing",
     "certify_file": "jobs._certifying",
-    "certify_files": "jobs._certifying_files",
     "check_run": "run._running",
     "choose_model": "jobs._classifiers",
     "export_file": "jobs._exporting",

@@ -1,7 +1,8 @@
 """Certifying many files into a folder, one task for each, by processes of this machine or workers of a Dask cluster.
 
 Owns which files go where, which of them are done already, and what happens where one fails. Every file is certified as
-`derand certify` does it, so that the results are the same bytes. Must not know how rows are certified.
+`derand certify` does it, so that the results are the same bytes: by a job of `derand.app`, which lies above this room
+and is looked up by its name when a file is certified. Must not know how rows are certified.
 """
 
 from __future__ import annotations
@@ -12,36 +13,49 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 from derand import __version__
 from derand._core.files import PathLike, replace_when_done
+from derand._core.later import import_later
 from derand._core.processes import LostProcessError, WorkerPool
-from derand.app import Summary
-from derand.app.jobs._certifying import certify_file
-from derand.app.settings import CertifySettings, fill_settings
-from derand.distributed import connect, list_files
+from derand.distributed._cluster import connect
+from derand.distributed._parts import list_files
 from derand.storage import find_record, load_record, mark_file, read_json
 
 JOB_FILE = "derand-job.json"
 """What was asked for, in the folder of results."""
 
 
+class FilesSummary(TypedDict):
+    """What `certify_files` did."""
+
+    output: str
+    files: int
+    done_before: int
+    """Of these, how many had been certified by an earlier run."""
+    failed: dict[str, str]
+    """Why a file could not be certified, by its name."""
+    rows: int
+    """Of the files that this run has certified."""
+    rows_done_before: int
+    certified_rows: int
+    seconds: float
+
+
 def certify_files(
     model: PathLike,
     data: PathLike | Sequence[PathLike],
     output: PathLike,
-    settings: CertifySettings | None = None,
     *,
     scheduler: str | None = None,
     workers: int | None = None,
     memory: str | None = None,
     resume: bool = False,
     advance: Callable[[int], None] = lambda rows: None,
-    **options: Any,
-) -> Summary:
+    **asked: Any,
+) -> FilesSummary:
     """Certify files, each into a file of the same name in a folder.
 
     Parameters
@@ -53,8 +67,6 @@ def certify_files(
     output : path-like
         A folder; made where it is missing, otherwise empty, or with `resume` what an earlier run of the same request
         left.
-    settings : CertifySettings or None
-        What is asked for; None is the model's own.
     scheduler : str or None
         Address of a Dask scheduler.
     workers : int or None
@@ -66,24 +78,21 @@ def certify_files(
         Leave out files whose certificates are there: same bytes of input, model and output, same request.
     advance : callable
         Called with the number of rows of each file that is done.
-    **options
-        Fields of `derand.app.jobs.CertifySettings`, which replace those of `settings`.
+    **asked
+        Fields of `derand.app.jobs.CertifySettings`.
 
     Returns
     -------
-    dict
-        Files that failed are named in it; all others are done.
-        `done_before`: of these, how many had been certified by an earlier run.
-        `failed`: why a file could not be certified, by its name.
-        `rows`: of the files that this run has certified.
+    FilesSummary
+        A dict. Files that failed are named in it; all others are done.
     """
-    start, asked = time.perf_counter(), fill_settings(CertifySettings, settings, options)
+    start = time.perf_counter()
     targets = _name_targets(list_files(data), Path(output))
     job = _describe(model, asked)
     _require_folder(Path(output), job, resume=resume)
     done = {source: _count_done(source, target, model) for source, target in targets.items()} if resume else {}
     left = {source: target for source, target in targets.items() if done.get(source) is None}
-    summary: Summary = {
+    summary: FilesSummary = {
         "output": os.fspath(output),
         "files": len(targets),
         "done_before": len(targets) - len(left),
@@ -106,14 +115,15 @@ _Found = tuple[str, Any, BaseException | None]
 def _start(
     model: PathLike,
     left: Mapping[str, Path],
-    asked: CertifySettings,
+    asked: Mapping[str, Any],
     output: Path,
     job: Mapping[str, Any],
     where: tuple[str | None, int | None, str | None],
 ) -> Iterator[_Found]:
     """Certify files where it was asked for; the folder of results is made once that is ready to begin."""
+    options = {**asked, "n_jobs": 1}
     tasks = {
-        source: (*(os.path.abspath(path) for path in (model, source, target)), replace(asked, n_jobs=1))
+        source: (*(os.path.abspath(path) for path in (model, source, target)), options)
         for source, target in left.items()
     }
     scheduler, workers, memory = where
@@ -133,7 +143,7 @@ def _start(
             future.release()
 
 
-def _run(results: Iterator[_Found], summary: Summary, advance: Callable[[int], None]) -> None:
+def _run(results: Iterator[_Found], summary: FilesSummary, advance: Callable[[int], None]) -> None:
     """Count what is done; what fails is noted, and the others go on."""
     with closing(results):  # type: ignore[type-var]
         for source, found, error in results:
@@ -149,8 +159,9 @@ def _run(results: Iterator[_Found], summary: Summary, advance: Callable[[int], N
                 advance(found["rows"])
 
 
-def _certify_one(model: str, source: str, target: str, asked: CertifySettings) -> dict[str, int]:
-    found: Any = certify_file(model, source, target, asked)
+def _certify_one(model: str, source: str, target: str, options: dict[str, Any]) -> dict[str, int]:
+    certify_file = import_later("derand", {"certify_file": "app.jobs"})("certify_file")
+    found = certify_file(model, source, target, **options)
     return {"rows": found["rows"], "certified_rows": found["certified_rows"] if "proofs" in found else 0}
 
 
@@ -169,10 +180,9 @@ def _name_targets(files: Sequence[str], folder: Path) -> dict[str, Path]:
     return targets
 
 
-def _describe(model: PathLike, asked: CertifySettings) -> dict[str, Any]:
+def _describe(model: PathLike, asked: Mapping[str, Any]) -> dict[str, Any]:
     """A request in short: what must be the same for results to be the same."""
-    plain, given = CertifySettings(), {one.name: getattr(asked, one.name) for one in fields(asked)}
-    options = {name: value for name, value in given.items() if value not in (getattr(plain, name), [], ())}
+    options = {name: value for name, value in sorted(asked.items()) if value not in (None, [], {}, ())}
     text = json.dumps(options, sort_keys=True, default=_write_option)
     return {
         "derand": __version__,

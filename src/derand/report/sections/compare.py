@@ -276,7 +276,7 @@ def compute(inputs: LabelInputs, other: OtherModel | None, scale: Scale) -> Comp
     return {
         "names": [THIS, other.name],
         "measure": "certified share" if inputs.truth is None else "certified accuracy",
-        "sentence": _say(inputs, shares, int(same.sum()), scale),
+        "sentence": _describe_comparison(inputs, shares, int(same.sum()), scale),
         "remarks": _list_remarks(inputs, other),
         "same_answers": int(same.sum()),
         "shares": shares,
@@ -410,7 +410,7 @@ def _list_other_units(inputs: LabelInputs, other: OtherModel) -> list[str]:
     return found
 
 
-def _say(inputs: LabelInputs, shares: list[ComparedShare], same: int, scale: Scale) -> str:
+def _describe_comparison(inputs: LabelInputs, shares: list[ComparedShare], same: int, scale: Scale) -> str:
     """The comparison in a few sentences."""
     certified = next(one for one in shares if "ertified" in one["name"])
     counts = [round(share["value"] * inputs.n_rows) for share in certified["shares"]]

@@ -61,8 +61,8 @@ def hold_missing(model: AdditiveEnsemble, row: np.ndarray) -> tuple[AdditiveEnse
 @pytest.mark.parametrize("kind", KINDS)
 def test_noise_leaves_a_missing_number_in_its_cell(kind: str) -> None:
     """At its place the last cell has all the mass, whatever the noise's size, the units and the edges."""
-    scales = itertools.product([1e-299, 1e-3, 0.25, 7.0, 1e299], [1e-200, 1e-9, 1.0, 1e9, 1e200])
-    scales = [(magnitude, unit) for magnitude, unit in scales if 1e-300 < magnitude * unit < 1e300]
+    every = itertools.product([1e-299, 1e-3, 0.25, 7.0, 1e299], [1e-200, 1e-9, 1.0, 1e9, 1e200])
+    scales = [(magnitude, unit) for magnitude, unit in every if 1e-300 < magnitude * unit < 1e300]
     lasts = [-1e300, -1e20, -1.0, 0.0, 5e-324, 1.0, 1e20, 1e300]
     for (magnitude, unit), last in itertools.product(scales, lasts):
         noise = NOISES[kind](magnitude, (unit,))

@@ -43,6 +43,8 @@ THREATS = [
     Threat(norm=1, limits={0: 0.5}),
     Threat(norm=math.inf, l0=1),
 ]
+CASES = [(*answer, THREATS[(at + more) % 4]) for at, answer in enumerate(ANSWERS) for more in (0, 1)]
+"""Each answer with two threats, and each threat with two answers."""
 
 
 def make_both(kind: str) -> tuple[Model, Model]:
@@ -58,8 +60,7 @@ def require_same(found: Any, expected: Any, *names: str) -> None:
 
 
 @pytest.mark.parametrize("kind", TERMS)
-@pytest.mark.parametrize(("noise", "rule"), ANSWERS)
-@pytest.mark.parametrize("threat", THREATS, ids=lambda threat: str(threat.norm))
+@pytest.mark.parametrize(("noise", "rule", "threat"), CASES, ids=lambda part: str(getattr(part, "norm", part)))
 def test_certificates_attacks_and_audits_are_those_of_the_difference(
     kind: str, noise: str | None, rule: str, threat: Threat
 ) -> None:

@@ -118,15 +118,15 @@ def test_labels_and_certificates_in_the_wrong_order(classifier: StumpClassifier)
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        ("nope", "`groups` names the column 'nope', which the model does not have; it has a, b"),
-        ({"title": "nope"}, "`groups` names the column 'nope'"),
+        ("nope", "`subgroups` names the column 'nope', which the model does not have; it has a, b"),
+        ({"title": "nope"}, "`subgroups` names the column 'nope'"),
         ([7], "by number from 0 to 1, got 7"),
         ({"title": ["north", "south"]}, "one group per row, 60 in all"),
     ],
 )
 def test_groups_that_are_none_are_refused_at_once(classifier: StumpClassifier, groups: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        Report(classifier, X, Y, groups=groups)
+        Report(classifier, X, Y, subgroups=groups)
 
 
 def test_a_threat_in_which_nothing_may_change(classifier: StumpClassifier) -> None:

@@ -244,7 +244,7 @@ def _stretch(case: Case) -> Number:
         terms = [term for term in terms if np.ptp(np.rint(term.scores / -(-spread // levels)))]
     ratios = [
         MP.mpf(find_unit(case, at)) / (1.0 if case.noise.units is None else case.noise.units[at])
-        for at in {axis.feature for term in terms for axis in term.axes}
+        for at in {axis.feature for term in terms for axis in term.axes if len(axis.edges)}  # others move no score
         if at not in case.threat.frozen
     ]
     power = 1 / case.noise.norm - 1 / case.norm

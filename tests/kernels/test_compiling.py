@@ -26,8 +26,8 @@ with warnings.catch_warnings(record=True) as caught:
     import derand.app.commands._train, derand.app.demo, derand.app.jobs, derand.noise
     import derand.kernels.tails.numba_backend
     import experiments.baselines.knapsack, experiments.baselines.monte_carlo
-    from derand.kernels.cells.interval import _subtract_up
-    assert _subtract_up(1.0, 0.5) == 0.5
+    from derand.kernels.cells.interval import subtract_up
+    assert subtract_up(1.0, 0.5) == 0.5
 print(*[warning.message for warning in caught if "Compiled" in str(warning.message)], sep="\\n")
 """
 _COMMAND = """
@@ -36,15 +36,15 @@ from derand.app.commands import make_app, run_app
 app = make_app("subtract", "Subtracts.")
 @app.command()
 def subtract() -> None:
-    from derand.kernels.cells.interval import _subtract_up
-    print(_subtract_up(1.0, 0.5))
+    from derand.kernels.cells.interval import subtract_up
+    print(subtract_up(1.0, 0.5))
 sys.argv = ["subtract"]
 run_app(app)
 """
 _SUBTRACT = """
-from derand.kernels.cells.interval import _subtract_up
-_subtract_up(1.0, 0.5)
-stats = _subtract_up.entry.stats
+from derand.kernels.cells.interval import subtract_up
+subtract_up(1.0, 0.5)
+stats = subtract_up.entry.stats
 print(sum(stats.cache_hits.values()), sum(stats.cache_misses.values()))
 """
 
@@ -75,7 +75,7 @@ def test_who_computes_nothing_does_not_import_the_compiler() -> None:
     """Modules with compiled functions can be imported without numba; it comes with the first call."""
     code = (
         "import sys, derand.certificates, derand.train.additive\nassert 'numba' not in sys.modules\n"
-        "from derand.kernels.cells.interval import _subtract_up\n_subtract_up(1.0, 0.5)\nassert 'numba' in sys.modules"
+        "from derand.kernels.cells.interval import subtract_up\nsubtract_up(1.0, 0.5)\nassert 'numba' in sys.modules"
     )
     run_python(code)
 
@@ -96,7 +96,7 @@ def test_a_second_process_does_not_compile_again(tmp_path: Path) -> None:
     """Where a folder is writable, code is kept there, named after the file and the line of its function."""
     first, second = (run_python(_SUBTRACT, NUMBA_CACHE_DIR=str(tmp_path)).stdout.split() for _ in range(2))
     assert (first, second) == (["0", "1"], ["1", "0"])
-    assert any(re.match(r"interval\._subtract_up-\d+\.py3", path.name) for path in tmp_path.rglob("*.nbi"))
+    assert any(re.match(r"interval\.subtract_up-\d+\.py3", path.name) for path in tmp_path.rglob("*.nbi"))
 
 
 def test_an_error_of_the_compiler_itself_is_not_hidden() -> None:
@@ -122,9 +122,9 @@ from derand.kernels import compiling
 from derand._core.progress import listen
 compiling.MOMENT = 0.0
 with listen(print):
-    from derand.kernels.cells.interval import _subtract_up
-    _subtract_up(1.0, 0.5)
-    _subtract_up(1, 2)
+    from derand.kernels.cells.interval import subtract_up
+    subtract_up(1.0, 0.5)
+    subtract_up(1, 2)
     print("done")
 """
 

@@ -10,15 +10,15 @@ from derand.train import histogram as _histograms
 from derand.train.histogram import tabulate
 from derand.train.splits import (
     MAX_CANDIDATES,
-    RowCounts,
     SplitGrid,
     Splits,
     measure_entropy,
     measure_left,
     search_minimum,
     search_splits,
-    split_classes,
+    split_columns,
 )
+from derand.train.table import TrainingTable
 from experiments.baselines.plain_training import train_plainly
 
 NOISES = [Gaussian(0.3), Gaussian(0.01), Uniform(0.7), Laplace(0.2)]
@@ -208,8 +208,8 @@ def test_a_class_against_the_rest_is_a_split_of_two_classes() -> None:
     target = np.digitize(X[:, 0], [-0.5, 1.0]).astype(np.uint8)
     noise, columns, weights = Gaussian(0.3), np.arange(5), np.array([[1.0, 2.0], [1.0, 1.0], [3.0, 1.0]])
     grid = SplitGrid.within(noise, 0.1)
-    source = RowCounts(*X.shape, lambda *asked: tabulate(X, asked[0], target, None, *asked[1:], n_classes=3))
-    found = split_classes(source, columns, noise, grid, class_weight=np.ones(3), rest_weight=weights)
+    table = TrainingTable(X, target, np.ones(3))
+    found = split_columns(table, columns, noise, grid, rest_weight=weights)
     for code, one in enumerate(found):
         alone = search_splits(X, columns, (target == code).astype(np.uint8), noise, grid, class_weight=weights[code])
         for name in ("thresholds", "left", "right", "entropy"):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from derand import StumpRegressor, save
+from derand.auditing import _balls
 from tests.app.commands.running import run
 
 
@@ -82,6 +83,7 @@ def test_bad_input(data: Path, model: Path, tmp_path: Path, monkeypatch: pytest.
     assert run("audit", model, data, tmp_path / "alone.csv", "--rows", -1).exit_code == 2
     assert run("certify", model, data, "-o", tmp_path / "out.csv").exit_code == 0
     monkeypatch.setitem(sys.modules, "flint", None)
+    monkeypatch.setattr(_balls, "_flint", None)
     result = run("audit", model, data, tmp_path / "out.csv")
     assert result.exit_code == 2
     assert "derand[audit]" in result.output

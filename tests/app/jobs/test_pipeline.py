@@ -12,7 +12,7 @@ import pytest
 
 from derand.app.jobs import CertifySettings, certify_file
 from derand.app.jobs._pipeline import run_pipeline
-from derand.tables import _files
+from derand.tables import _files, _writing
 from tests.app.jobs.tables import make_frame, make_prices
 
 STAGES = ("read", "work", "write", "done")
@@ -193,9 +193,9 @@ def test_a_late_error_is_as_clear_and_leaves_nothing(
             raise OSError(28, "No space left on device")
         return as_column(*arguments)
 
-    as_column = _files._as_column
+    as_column = _writing._as_column
     if fault == "write":
-        monkeypatch.setattr(_files, "_as_column", fail)
+        monkeypatch.setattr(_writing, "_as_column", fail)
     expected: dict[str, tuple[type[BaseException], str]] = {
         "read": (ValueError, f"rows.csv has text in the number column '{number}': 'many'"),
         "certify": (ValueError, f"rows.csv has .*infinite cells in '{number}' \\(1 of .* cells\\) in rows .* to "),

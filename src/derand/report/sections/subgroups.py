@@ -221,12 +221,14 @@ def _resolve_feature(names: Sequence[str], one: object) -> int:
         if one not in names:
             known = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
             raise ValueError(
-                f"`groups` names the column {one!r}, which the model does not have; it has {known}. "
+                f"`subgroups` names the column {one!r}, which the model does not have; it has {known}. "
                 "Give other columns as a dict of a title and one group per row."
             )
         return names.index(one)
     if isinstance(one, bool) or not isinstance(one, int | np.integer) or not 0 <= one < len(names):
-        raise ValueError(f"`groups` must name columns, by name or by number from 0 to {len(names) - 1}, got {one!r}.")
+        raise ValueError(
+            f"`subgroups` must name columns, by name or by number from 0 to {len(names) - 1}, got {one!r}."
+        )
     return int(one)
 
 

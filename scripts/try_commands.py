@@ -24,7 +24,7 @@ COMMANDS = {
     "train table.parquet --target repaid --model tree-boost --noise uniform:0.5 -o boosted.json": "boosted.json",
     "certify model.json table.csv -o certified.csv --target repaid --l0 1": "certified.csv",
     "certify boosted.json table.parquet -o certified.parquet --json": "certified.parquet",
-    "tune table.csv --target repaid --radius 0.25 --folds 2 -o tune.png": "tune.png",
+    "tune table.csv --target repaid --radii 0.25 --folds 2 -o tune.png": "tune.png",
     "report model.json table.csv --target repaid -o report.html": "report.html",
     "init table.csv --target repaid --test table.parquet": "derand.toml",
     "run derand.toml": "results/report.html",

@@ -54,7 +54,7 @@ test-lowest: $(LOWEST)/.installed
 	$(LOWEST)/bin/python scripts/try_commands.py
 	$(ONE_THREAD) $(LOWEST)/bin/python -m pytest -n 2 -q -m "not long" $(LOWEST_TESTS)
 
-LOWEST_TESTS := tests/app tests/tables tests/certificates/test_results.py tests/train/test_stumps.py \
+LOWEST_TESTS := tests/app tests/tables tests/certificates/test_results.py tests/train/paper/test_stumps.py \
 	tests/report/test_render.py tests/test_plot.py tests/test_noise.py
 
 $(LOWEST)/.installed: pyproject.toml constraints/lowest.txt

@@ -14,6 +14,7 @@ from derand.model._linear import LinearTerm
 from derand.model._moving import move_threshold
 from derand.model._quantize import CategoryShape, GridShape, Line, Shape, Shapes, read_shapes
 from derand.model._terms import MAX_SCORE, TERMS, Axis, CategoryTable, Score, Slope, StepFunction, Term
+from derand.model._trees import TreeTerm
 from derand.model._vote import WeightedVote
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "StepFunction",
     "Term",
     "Threshold",
+    "TreeTerm",
     "Value",
     "WeightedVote",
     "as_model",

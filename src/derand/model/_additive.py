@@ -69,7 +69,7 @@ class Model(Frozen, ABC):
     @Once
     def categorical_features(self) -> tuple[int, ...]:
         """Columns that hold category codes, increasing."""
-        return tuple(sorted({at for term in self.member_terms if not term.axes for at in term.features}))
+        return tuple(sorted({at for term in self.member_terms for at in term.category_codes}))
 
     @Once
     def numerical_features(self) -> tuple[int, ...]:
@@ -92,7 +92,7 @@ class Model(Frozen, ABC):
     @Once
     def missing_features(self) -> tuple[int, ...]:
         """Numerical columns in which a missing value has a cell, increasing."""
-        taken = {at for term in self.member_terms if term.axes for at in term.missing_features}
+        taken = {at for term in self.member_terms for at in term.missing_features if at not in term.category_codes}
         return tuple(sorted(taken - set(self.refuses_missing)))
 
     @Once
@@ -103,8 +103,13 @@ class Model(Frozen, ABC):
     @Once
     def score_ranges(self) -> tuple[int, ...]:
         """How far apart the scores of each term lie that noise acts on; of several outputs the farthest."""
-        moved = (term for term in self.member_terms if term.axes and term.slope is None)
+        moved = (term for term in self.member_terms if term.axes and term.slope is None and not term.is_tree)
         return tuple(int(np.ptp(term.scores, axis=0).max()) for term in moved)
+
+    @Once
+    def has_trees(self) -> bool:
+        """Whether some of its terms are trees, on which noise does not act."""
+        return any(term.is_tree for term in self.member_terms)
 
     @Once
     def is_linear(self) -> bool:

@@ -8,7 +8,7 @@ one more class and its row in TERMS.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -122,6 +122,16 @@ class Term(Frozen, ABC):
     def codes(self) -> FloatArray:
         """The category codes that it tells apart, increasing; empty where noise acts."""
         return np.empty(0)
+
+    @property
+    def category_codes(self) -> Mapping[int, FloatArray]:
+        """The codes that it tells apart, by categorical column."""
+        return {} if self.axes else dict.fromkeys(self.features, self.codes)
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether its scores are those of leaves, which need a search; such a term has no cells of its own."""
+        return False
 
     @abstractmethod
     def evaluate(self, x: ArrayLike) -> IntArray:

@@ -1,0 +1,283 @@
+"""Terms of decision trees: a sum of trees over columns that they share.
+
+Owns `TreeTerm`, into which models are read whose trees join more columns, or more cells, than a grid holds; grids and
+functions of one column can be written as trees as well. Noise does not act on it. Must not know models, decisions,
+files or kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from derand._core.arrays import BoolArray, FloatArray, IntArray, freeze
+from derand.model._terms import TERMS, Axis, Score, Term, as_feature, as_scores, pick_outputs
+
+UNSEEN = -1
+"""The code of a category that training did not see."""
+_BLOCK = 2**20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TreeTerm(Term):
+    """A sum of decision trees: of each tree one leaf, all added up.
+
+    Splits and leaves are numbered apart. A child that is 0 or larger is a split; a child below 0 is the leaf `~child`
+    (-1 is leaf 0, -2 leaf 1, ...).
+
+    Parameters
+    ----------
+    roots : array-like of shape (n_trees,)
+        The split at which each tree begins.
+    columns : array-like of shape (n_splits,)
+        The column that a split asks.
+    edges : array-like of shape (n_splits,)
+        Numbers with `x >= edge` go right; finite. Of splits by category it is not read.
+    left, right : array-likes of shape (n_splits,)
+        The children; those that are splits have a larger number than their parent.
+    scores : array-like of integers, shape (n_leaves,) or (n_leaves, n_outputs)
+        In grid units.
+    missing_left : array-like of booleans, shape (n_splits,)
+        Whether a missing value, NaN, goes left.
+    category_splits : array-like of int
+        Splits by category, increasing.
+    left_codes : sequence of array-likes
+        For each of them the codes that go left, increasing; -1 is every category that training did not see. All other
+        codes go right.
+    categories : sequence of (column, int)
+        How many categories each categorical column has: its codes are 0, 1, ...
+    refused : sequence of int
+        Columns of numbers that must not hold NaN.
+
+    Examples
+    --------
+    >>> tree = TreeTerm([0], [0, 1], [0.5, 2.0], [-1, -2], [1, -3], [-5, 1, 7], [True, False])
+    >>> tree.score_rows(np.array([[0.0, 9.0], [0.5, 1.0], [0.5, 2.0], [np.nan, 2.0]])).tolist()
+    [-5, 1, 7, -5]
+    """
+
+    roots: IntArray
+    columns: IntArray
+    edges: FloatArray
+    left: IntArray
+    right: IntArray
+    scores: IntArray
+    missing_left: BoolArray
+    category_splits: IntArray = ()  # type: ignore[assignment]
+    left_codes: tuple[IntArray, ...] = ()
+    categories: tuple[tuple[int, int], ...] = ()
+    refused: tuple[int, ...] = ()
+
+    kind: ClassVar[str] = "tree_term"
+    uneven: ClassVar[tuple[str, ...]] = ("left_codes",)
+
+    def __post_init__(self) -> None:
+        for name in ("roots", "columns", "left", "right", "category_splits"):
+            object.__setattr__(self, name, _as_whole(getattr(self, name), name))
+        count = self.columns.size
+        object.__setattr__(self, "edges", freeze(np.array(self.edges, dtype=np.float64)))
+        object.__setattr__(self, "missing_left", freeze(np.array(self.missing_left, dtype=np.bool_)))
+        for name, array in (("edges", self.edges), ("missing_left", self.missing_left)):
+            if array.shape != (count,) or not np.isfinite(array).all():
+                raise ValueError(f"`{name}` of TreeTerm must hold a finite number for each of its {count} splits.")
+        n_leaves = len(self.scores)
+        object.__setattr__(self, "scores", as_scores(self.scores, n_leaves, "`scores` of TreeTerm"))
+        codes = tuple(_as_whole(own, "left_codes") for own in self.left_codes)
+        object.__setattr__(self, "left_codes", codes)
+        counts = tuple((as_feature(column, "TreeTerm"), int(n)) for column, n in self.categories)
+        object.__setattr__(self, "categories", counts)
+        object.__setattr__(self, "refused", tuple(as_feature(one, "TreeTerm") for one in self.refused))
+        self._check_splits(n_leaves)
+        self._check_categories()
+
+    def _check_splits(self, n_leaves: int) -> None:
+        count = self.columns.size
+        if not self.roots.size or self.left.shape != (count,) or self.right.shape != (count,):
+            raise ValueError("`left` and `right` of TreeTerm must have one child per split, and `roots` at least one.")
+        if (self.roots < 0).any() or (self.roots >= count).any() or (self.columns < 0).any():
+            raise ValueError("`roots` and `columns` of TreeTerm must be splits and columns that there are.")
+        for children in (self.left, self.right):
+            if ((children >= 0) & ((children <= np.arange(count)) | (children >= count))).any():
+                raise ValueError("A child in TreeTerm that is a split must have a larger number than its parent.")
+            if (~children[children < 0] >= n_leaves).any():
+                raise ValueError(f"A child in TreeTerm names a leaf beyond the {n_leaves} that there are.")
+
+    def _check_categories(self) -> None:
+        at = self.category_splits
+        if at.size != len(self.left_codes) or (at[1:] <= at[:-1]).any() or ((at < 0) | (at >= self.columns.size)).any():
+            raise ValueError(
+                "`category_splits` of TreeTerm must name splits, increasing, with one list of `left_codes` each."
+            )
+        sizes = dict(self.categories)
+        is_category = np.isin(self.columns, list(sizes))
+        if not np.array_equal(np.flatnonzero(is_category), at):
+            raise ValueError(
+                "`categories` of TreeTerm must hold the columns that splits by category ask, and no column may be "
+                "asked both as a number and as a category."
+            )
+        for split, codes in zip(at.tolist(), self.left_codes, strict=True):
+            size = sizes[int(self.columns[split])]
+            if codes.size and (codes.min() < UNSEEN or codes.max() >= size or (codes[1:] <= codes[:-1]).any()):
+                raise ValueError(f"`left_codes` of TreeTerm must increase and lie from -1 to {size - 1}.")
+
+    @property
+    def features(self) -> tuple[int, ...]:
+        """The columns that splits ask, increasing."""
+        return tuple(np.unique(self.columns).tolist())
+
+    @property
+    def axes(self) -> tuple[Axis, ...]:
+        """Its columns of numbers, each with the edges of all splits."""
+        order = np.lexsort((self.edges, self.columns))
+        columns, edges = self.columns[order], self.edges[order]
+        starts = np.append(np.flatnonzero(np.diff(columns, prepend=-1)), columns.size)
+        coded = self.category_codes
+        return tuple(
+            Axis(int(columns[first]), np.unique(edges[first:last]))
+            for first, last in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
+            if int(columns[first]) not in coded
+        )
+
+    @property
+    def category_codes(self) -> Mapping[int, FloatArray]:
+        """The codes of each of its categorical columns."""
+        return {column: np.arange(size, dtype=np.float64) for column, size in self.categories}
+
+    @property
+    def is_tree(self) -> bool:
+        """Always: its scores are those of leaves, not of cells."""
+        return True
+
+    @property
+    def takes_missing(self) -> bool:
+        """Whether one of its columns may hold NaN; `missing_features` says which."""
+        return len(self.refused) < len(self.features)
+
+    @property
+    def missing_features(self) -> tuple[int, ...]:
+        """The columns that may hold NaN."""
+        return tuple(one for one in self.features if one not in self.refused)
+
+    @property
+    def missing(self) -> Score | None:
+        """None: what a missing value scores depends on the other columns."""
+        return None
+
+    def evaluate(self, x: ArrayLike) -> IntArray:
+        """Score of each row of its own columns, (n_rows, n_features), in the order of `features`."""
+        values = np.asarray(x, dtype=np.float64)
+        positions = np.searchsorted(np.array(self.features), self.columns)
+        for at, feature in enumerate(self.features):
+            if feature in self.refused and np.isnan(values[:, at]).any():
+                raise ValueError(
+                    f"`x` must hold numbers, got NaN for feature {feature}: these trees take no missing value of it. "
+                    "Drop such rows or fill the gaps first."
+                )
+        size = max(_BLOCK // self.roots.size, 1)
+        parts = [self._sum_leaves(values[at : at + size], positions) for at in range(0, len(values), size)]
+        return pick_outputs(np.concatenate([np.empty((0, self.n_outputs), dtype=np.int64), *parts]))
+
+    def _sum_leaves(self, values: FloatArray, positions: IntArray) -> IntArray:
+        """Scores of some rows, (n_rows, n_outputs): all trees are descended together."""
+        goes_left = self._table_codes()
+        nodes = np.repeat(self.roots[None, :], len(values), axis=0)
+        while True:
+            row, tree = np.nonzero(nodes >= 0)
+            if not row.size:
+                return np.asarray(self.scores[~nodes].sum(axis=1))
+            split = nodes[row, tree]
+            own = values[row, positions[split]]
+            is_left = np.where(np.isnan(own), self.missing_left[split], own < self.edges[split])
+            is_category = np.flatnonzero(goes_left.rows[split] >= 0)
+            if is_category.size:
+                at = split[is_category]
+                codes = own[is_category]
+                known = (codes >= 0) & (codes < goes_left.sizes[at])
+                columns = np.where(known, codes, -1).astype(np.int64)  # the last column is that of unseen codes
+                coded = goes_left.table[goes_left.rows[at], columns]
+                is_left[is_category] = np.where(np.isnan(codes), self.missing_left[at], coded)
+            nodes[row, tree] = np.where(is_left, self.left[split], self.right[split])
+
+    def _table_codes(self) -> _CodeTable:
+        """Which codes go left at each split by category."""
+        sizes, rows = dict(self.categories), np.full(self.columns.size, -1, dtype=np.int64)
+        rows[self.category_splits] = np.arange(self.category_splits.size)
+        table = np.zeros((len(self.left_codes), max(sizes.values(), default=0) + 1), dtype=bool)
+        for row, codes in enumerate(self.left_codes):
+            table[row, codes] = True
+        counts = np.array([sizes.get(int(one), 0) for one in self.columns], dtype=np.int64)
+        return _CodeTable(rows, counts, table)
+
+    def score_rows(self, rows: FloatArray) -> IntArray:
+        """Scores of whole rows: reads its own columns."""
+        return self.evaluate(rows[:, list(self.features)])
+
+    def score_range(self, unseen: bool = True) -> tuple[int, int]:
+        """Sums of the lowest and of the highest leaves of each tree: no row scores less, or more."""
+        least, most = self._bound_splits()
+        return int(least[self.roots].sum(axis=0).min()), int(most[self.roots].sum(axis=0).max())
+
+    def _bound_splits(self) -> tuple[IntArray, IntArray]:
+        """The lowest and the highest leaf below each split."""
+        least, most = (np.zeros((self.columns.size, self.n_outputs), dtype=np.int64) for _ in range(2))
+        for split in range(self.columns.size - 1, -1, -1):
+            ends = [
+                (least[child], most[child]) if child >= 0 else (self.scores[~child],) * 2
+                for child in (int(self.left[split]), int(self.right[split]))
+            ]
+            least[split], most[split] = np.minimum(ends[0][0], ends[1][0]), np.maximum(ends[0][1], ends[1][1])
+        return least, most
+
+    def expect(self, rows: FloatArray, probabilities: Sequence[FloatArray]) -> NoReturn:
+        """Refused: trees over columns that they share have no expected score in closed form."""
+        raise ValueError("Trees that join many columns are not smoothed: certify them without noise (noise='none').")
+
+    def subtract(self, plus: int, minus: int) -> TreeTerm:
+        """The difference of two outputs; trees that add nothing to it are left out, but for one."""
+        scores = self.scores[:, [plus]] - self.scores[:, [minus]]
+        kept = [at for at, root in enumerate(self.roots.tolist()) if scores[self._list_leaves(root)].any()]
+        return TreeTerm(**{**self.describe(), "roots": self.roots[kept or [0]], "scores": scores})
+
+    def _list_leaves(self, root: int) -> list[int]:
+        """The leaves below a split."""
+        waiting, leaves = [root], []
+        while waiting:
+            node = waiting.pop()
+            if node < 0:
+                leaves.append(~node)
+            else:
+                waiting += [int(self.left[node]), int(self.right[node])]
+        return leaves
+
+    def describe(self) -> dict[str, Any]:
+        """The constructor's arguments as plain numbers and lists."""
+        arrays = ("roots", "columns", "edges", "left", "right", "scores", "category_splits")
+        return {
+            **{name: getattr(self, name).tolist() for name in arrays},
+            "missing_left": self.missing_left.astype(int).tolist(),
+            "left_codes": [codes.tolist() for codes in self.left_codes],
+            "categories": [list(pair) for pair in self.categories],
+            "refused": list(self.refused),
+        }
+
+
+class _CodeTable(NamedTuple):
+    """Which codes go left: the row of `table` of each split (-1: by number), the codes of its column, and the table."""
+
+    rows: IntArray
+    sizes: IntArray
+    table: BoolArray
+
+
+def _as_whole(values: ArrayLike, name: str) -> IntArray:
+    array = np.array(values)
+    if array.ndim != 1 or not (array.size == 0 or np.issubdtype(array.dtype, np.integer)):
+        raise ValueError(f"`{name}` of TreeTerm must be a flat list of whole numbers.")
+    return freeze(array.astype(np.int64))
+
+
+TERMS[TreeTerm.kind] = TreeTerm

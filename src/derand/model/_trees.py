@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, NoReturn
+from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._core.arrays import BoolArray, FloatArray, IntArray, freeze
+from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray, freeze
 from derand.model._terms import TERMS, Axis, Score, Term, as_feature, as_scores, pick_outputs
 
 UNSEEN = -1
 """The code of a category that training did not see."""
 _BLOCK = 2**20
+AnyLeaves = TypeVar("AnyLeaves", IntArray, FloatArray)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,6 +53,11 @@ class TreeTerm(Term):
         How many categories each categorical column has: its codes are 0, 1, ...
     refused : sequence of int
         Columns of numbers that must not hold NaN.
+    rounding : float
+        How far the score of the model that is meant, which adds up leaves in its own arithmetic, may lie from this one
+        at a row: at most `rounding` times the sum of the magnitudes of the leaves that the row reaches.
+    magnitudes : array-like of numbers, shape (n_leaves, n_outputs)
+        What counts as the magnitude of a leaf there; empty for that of its score.
 
     Examples
     --------
@@ -71,6 +77,8 @@ class TreeTerm(Term):
     left_codes: tuple[IntArray, ...] = ()
     categories: tuple[tuple[int, int], ...] = ()
     refused: tuple[int, ...] = ()
+    rounding: float = 0.0
+    magnitudes: FloatArray = ()  # type: ignore[assignment]
 
     kind: ClassVar[str] = "tree_term"
     uneven: ClassVar[tuple[str, ...]] = ("left_codes",)
@@ -91,6 +99,15 @@ class TreeTerm(Term):
         counts = tuple((as_feature(column, "TreeTerm"), int(n)) for column, n in self.categories)
         object.__setattr__(self, "categories", counts)
         object.__setattr__(self, "refused", tuple(as_feature(one, "TreeTerm") for one in self.refused))
+        given = np.array(self.magnitudes, dtype=np.float64)
+        magnitudes = given.reshape(n_leaves, -1) if given.size else np.abs(self.scores).astype(np.float64)
+        if magnitudes.shape != self.scores.shape or not (np.isfinite(magnitudes) & (magnitudes >= 0)).all():
+            raise ValueError(
+                f"`magnitudes` of TreeTerm must hold a number, 0 or larger, for each of {n_leaves} leaves."
+            )
+        object.__setattr__(self, "magnitudes", freeze(magnitudes))
+        if not 0 <= self.rounding < 1:
+            raise ValueError(f"`rounding` of TreeTerm must be 0 or larger, and below 1, got {self.rounding!r}.")
         self._check_splits(n_leaves)
         self._check_categories()
 
@@ -169,7 +186,17 @@ class TreeTerm(Term):
 
     def evaluate(self, x: ArrayLike) -> IntArray:
         """Score of each row of its own columns, (n_rows, n_features), in the order of `features`."""
-        values = np.asarray(x, dtype=np.float64)
+        return pick_outputs(self._add_leaves(np.asarray(x, dtype=np.float64), self.scores))
+
+    def bound_rounding(self, rows: FloatArray) -> FloatArray:
+        """How far the score of the model that is meant may lie from this one at each row, (n_rows, n_outputs)."""
+        if not self.rounding:
+            return np.zeros((rows.shape[0], self.n_outputs))
+        sums = self._add_leaves(rows[:, list(self.features)], self.magnitudes)
+        return np.asarray(sums * self.rounding * (1 + (self.roots.size + 4) * EPSILON))
+
+    def _add_leaves(self, values: FloatArray, leaves: AnyLeaves) -> AnyLeaves:
+        """What the leaves of all trees add up to for each row of its own columns, (n_rows, n_outputs)."""
         positions = np.searchsorted(np.array(self.features), self.columns)
         for at, feature in enumerate(self.features):
             if feature in self.refused and np.isnan(values[:, at]).any():
@@ -178,17 +205,19 @@ class TreeTerm(Term):
                     "Drop such rows or fill the gaps first."
                 )
         size = max(_BLOCK // self.roots.size, 1)
-        parts = [self._sum_leaves(values[at : at + size], positions) for at in range(0, len(values), size)]
-        return pick_outputs(np.concatenate([np.empty((0, self.n_outputs), dtype=np.int64), *parts]))
+        found = np.zeros((len(values), self.n_outputs), dtype=leaves.dtype)
+        for at in range(0, len(values), size):
+            found[at : at + size] = leaves[self._descend(values[at : at + size], positions)].sum(axis=1)
+        return found
 
-    def _sum_leaves(self, values: FloatArray, positions: IntArray) -> IntArray:
-        """Scores of some rows, (n_rows, n_outputs): all trees are descended together."""
+    def _descend(self, values: FloatArray, positions: IntArray) -> IntArray:
+        """The leaf of each tree that each row reaches, (n_rows, n_trees): all trees are descended together."""
         goes_left = self._table_codes()
         nodes = np.repeat(self.roots[None, :], len(values), axis=0)
         while True:
             row, tree = np.nonzero(nodes >= 0)
             if not row.size:
-                return np.asarray(self.scores[~nodes].sum(axis=1))
+                return ~nodes
             split = nodes[row, tree]
             own = values[row, positions[split]]
             is_left = np.where(np.isnan(own), self.missing_left[split], own < self.edges[split])
@@ -239,8 +268,10 @@ class TreeTerm(Term):
     def subtract(self, plus: int, minus: int) -> TreeTerm:
         """The difference of two outputs; trees that add nothing to it are left out, but for one."""
         scores = self.scores[:, [plus]] - self.scores[:, [minus]]
-        kept = [at for at, root in enumerate(self.roots.tolist()) if scores[self._list_leaves(root)].any()]
-        return TreeTerm(**{**self.describe(), "roots": self.roots[kept or [0]], "scores": scores})
+        magnitudes = self.magnitudes[:, [plus]] + self.magnitudes[:, [minus]]
+        kept = [at for at, root in enumerate(self.roots.tolist()) if magnitudes[self._list_leaves(root)].any()]
+        changed = {"roots": self.roots[kept or [0]], "scores": scores, "magnitudes": magnitudes}
+        return TreeTerm(**{**self.describe(), **changed})
 
     def _list_leaves(self, root: int) -> list[int]:
         """The leaves below a split."""
@@ -255,6 +286,7 @@ class TreeTerm(Term):
 
     def describe(self) -> dict[str, Any]:
         """The constructor's arguments as plain numbers and lists."""
+        is_plain = np.array_equal(self.magnitudes, np.abs(self.scores))
         arrays = ("roots", "columns", "edges", "left", "right", "scores", "category_splits")
         return {
             **{name: getattr(self, name).tolist() for name in arrays},
@@ -262,6 +294,8 @@ class TreeTerm(Term):
             "left_codes": [codes.tolist() for codes in self.left_codes],
             "categories": [list(pair) for pair in self.categories],
             "refused": list(self.refused),
+            "rounding": self.rounding,
+            "magnitudes": [] if is_plain else self.magnitudes.tolist(),
         }
 
 

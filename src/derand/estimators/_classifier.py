@@ -117,6 +117,27 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         rows = self._encode_rows(X)
         return self.classes_[find_labels(self.ensemble_, rows, self.noise_, rule=self.rule, n_jobs=self.n_jobs)]
 
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The share of right labels.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        labels = np.asarray(y)
+        if labels.size and not np.isin(labels, self.classes_).any():
+            raise ValueError(
+                f"`y` must hold labels among {self.classes_.tolist()}, got {labels.ravel().tolist()[0]!r}."
+            )
+        return float(super().score(X, y, sample_weight))
+
     def predict_proba(self, X: Any) -> FloatArray:
         """Exact shares of noisy copies of a row that get each label; by the rule "mean" the place of its score.
 

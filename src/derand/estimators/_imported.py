@@ -77,10 +77,10 @@ class ImportedEstimator(CertifiedEstimator):
     def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
         self._refuse_training()
 
-    def _encode_rows(self, X: Any) -> FloatArray:
+    def _encode_table(self, X: Any) -> FloatArray:
         """Rows to predict or certify as the model reads them; what the library refuses is refused."""
         try:
-            rows = super()._encode_rows(X)
+            rows = super()._encode_table(X)
         except CategoryKindError as error:
             if not getattr(self, "source_", "").startswith("interpret."):
                 raise

@@ -268,7 +268,7 @@ def _is_boolean(table: Table, column: int) -> bool:
 
 def _refuse_text(table: Table, column: int) -> None:
     kind = table.kind(column)
-    if kind in (ColumnKind.NUMBER, ColumnKind.BOOLEAN):
+    if kind in (ColumnKind.NUMBER, ColumnKind.BOOLEAN, ColumnKind.EMPTY):  # of nothing: all its numbers are missing
         return
     if kind is ColumnKind.DATE:
         raise ValueError(
@@ -279,7 +279,7 @@ def _refuse_text(table: Table, column: int) -> None:
     example = f", such as {values[0]!r}" if values else ""
     raise ValueError(
         f"A numerical column must hold numbers, but {name_column(table, column)} holds {table.describe(column)}"
-        f"{example}: name it in `categorical_features`, or turn it into numbers first."
+        f"{example}: turn it into numbers, or name it in `categorical_features` before fitting."
     )
 
 

@@ -463,6 +463,12 @@ class ThreatFlags:
         "whole",
         shown="what the model was trained for",
     )
+    unseen: bool | None = _option(
+        "Whether a category may also become a value that training did not see.",
+        "either",
+        flag="--unseen/--no-unseen",
+        shown="what the model was trained for, else that it may",
+    )
     missing: int | None = _option(
         "How many numbers may go missing or, where they are missing, appear as anything.",
         "whole",

@@ -225,6 +225,7 @@ KINDS = {
     "share": Kind(float, _read_share),
     "whole": Kind(int, _read_whole),
     "truth": Kind(bool, _read_truth),
+    "either": Kind(bool, _read_truth),
     "file": Kind(Path, _read_text),
     "name": Kind(Path, _read_name),
     "norm": Kind(str, _keep, _parse_norm),

@@ -22,6 +22,7 @@ from derand.certificates.classification import (
 from derand.certificates.labels import expect_margins, find_labels, measure_margins, place_scores, weigh_votes
 from derand.certificates.ranking import rank_rows
 from derand.certificates.results.certificates import Certificates, Distribution
+from derand.certificates.results.flips import ColumnFlips, FlipSummary
 from derand.certificates.rules.base import PROOFS
 from derand.certificates.rules.registry import RULES, find_rule
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from derand.certificates.search.attacks import attack
     from derand.certificates.search.explanation import Change, Explanation, explain
     from derand.certificates.search.interval_attacks import attack_interval
-    from derand.certificates.search.witness import Verifier, refine_change, round_flip
+    from derand.certificates.search.witness import Verifier, refine_changes, round_flip
 
 # what a certificate does not need
 _HOMES = {
@@ -58,7 +59,7 @@ _HOMES = {
     "certify_radius_checked": "regression",
     "explain": "search.explanation",
     "find_answers": "regression",
-    "refine_change": "search.witness",
+    "refine_changes": "search.witness",
     "round_flip": "search.witness",
 }
 __getattr__ = import_later(__name__, _HOMES)
@@ -70,8 +71,10 @@ __all__ = [
     "Attacks",
     "Certificates",
     "Change",
+    "ColumnFlips",
     "Distribution",
     "Explanation",
+    "FlipSummary",
     "IntervalAttacks",
     "Intervals",
     "ToleranceRadii",
@@ -97,7 +100,7 @@ __all__ = [
     "pack_terms",
     "place_scores",
     "rank_rows",
-    "refine_change",
+    "refine_changes",
     "round_flip",
     "vote_share",
     "weigh_votes",

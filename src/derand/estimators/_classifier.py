@@ -298,7 +298,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             certified = certify_checked(
                 self.ensemble_, request.rows, request.noise, request.threats, backend=backend, **request.how
             )
-        found = [one.with_classes(self.classes_).with_origin(X) for one in certified]
+        found = [one.with_classes(self.classes_, self.encoding_.names).with_origin(X) for one in certified]
         remark = judge_labels(found[0].label) if found else None
         if remark is not None:
             warnings.warn(remark.text, stacklevel=2)
@@ -484,4 +484,4 @@ def certify_encoded(
         backend=backend,
         n_jobs=classifier.n_jobs if n_jobs is None else n_jobs,
     )
-    return [one.with_classes(classifier.classes_) for one in found]
+    return [one.with_classes(classifier.classes_, classifier.encoding_.names) for one in found]

@@ -17,7 +17,7 @@ from derand.tables._columns import (
     format_data_checks,
 )
 from derand.tables._dates import SECONDS, dates_to_numbers, format_days, format_moment
-from derand.tables._encoding import CategoricalFeatures, CategoryKindError, TableEncoding, is_whole
+from derand.tables._encoding import CategoricalFeatures, CategoryKindError, TableEncoding, count_decimals, is_whole
 from derand.tables._files import TableFile, inspect_file
 from derand.tables._kinds import Category, ColumnKind, is_missing, kind_of_arrow_type, kind_of_values
 from derand.tables._matching import Labels, MatchedFile, make_unseen, match_file
@@ -39,6 +39,7 @@ __all__ = [
     "TableFile",
     "as_rows",
     "check_columns",
+    "count_decimals",
     "dates_to_numbers",
     "describe_data_checks",
     "format_data_checks",

@@ -24,6 +24,7 @@ UNSEEN = -1.0
 """Code of a category that training did not see; that of a missing one is NaN."""
 _MOST_WHOLE = 2.0**53
 _FIRST_ROWS = 1000
+_MOST_DECIMALS = 6
 CategoricalFeatures = str | Iterable[object] | None
 """What the parameter `categorical_features` of a classifier may be."""
 
@@ -222,6 +223,25 @@ class TableEncoding:
 def is_whole(values: FloatArray) -> BoolArray:
     """Which numbers are whole, and so small that their neighbours are numbers, too (below 2**53); none is missing."""
     return np.asarray((np.rint(values) == values) & (np.abs(values) < _MOST_WHOLE))
+
+
+def count_decimals(matrix: FloatArray) -> dict[int, int]:
+    """With how many decimals each column of numbers is written, where these are few in its first rows.
+
+    Examples
+    --------
+    >>> count_decimals(np.array([[1.25, 3.0, 1 / 3], [2.5, 4.0, 0.1]]))
+    {0: 2, 1: 0}
+    """
+    found = {}
+    first = matrix[:_FIRST_ROWS]
+    for column in range(matrix.shape[1]):
+        values = first[:, column][np.isfinite(first[:, column])]
+        for decimals in range(_MOST_DECIMALS + 1):
+            if values.size and (np.round(values, decimals) == values).all():
+                found[column] = decimals
+                break
+    return found
 
 
 def _measure_whole(values: FloatArray) -> tuple[int, int] | None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray
 from derand._core.files import PathLike
-from derand._core.text import format_exactly, join_words, quote_short
+from derand._core.text import format_exactly, quote_short
 from derand.tables._encoding import TableEncoding
 from derand.tables._files import TableFile, inspect_file
 from derand.tables._kinds import ColumnKind, kind_of_values
@@ -70,7 +70,7 @@ class MatchedFile:
     @property
     def _listed_classes(self) -> str:
         """The labels that the model knows, in words."""
-        return join_words([quote_short(name) for name in ([] if self.classes is None else self.classes.tolist())])
+        return ", ".join(quote_short(name) for name in ([] if self.classes is None else self.classes.tolist()))
 
     @property
     def not_used(self) -> list[str]:

@@ -10,13 +10,14 @@ from markupsafe import Markup
 
 from derand._core.arrays import BoolArray, FloatArray
 from derand._core.text import format_count, format_exactly, format_move, format_short, join_words, plural, shorten
-from derand.certificates import Verifier, certify, find_labels, refine_change
+from derand.certificates import Verifier, certify, find_labels, refine_changes
 from derand.explain import Names, describe_change
 from derand.report import _blocks as ui
 from derand.report._charts import WIDTH, Frame, wrap_svg
 from derand.report._inputs import LabelInputs
 from derand.report._markup import name_row, render
 from derand.report.sections import accuracy
+from derand.tables import count_decimals
 
 
 class VerdictCount(TypedDict):
@@ -187,7 +188,8 @@ def choose_witness(inputs: LabelInputs, row: int) -> FloatArray:
         np.asarray(home, dtype=np.int64),
         with_error=True,
     )
-    return refine_change(verifier, 0, found, whole=inputs.whole, dates=subject.dates)
+    decimals = count_decimals(inputs.matrix)
+    return np.asarray(refine_changes(verifier, found[None], inputs.whole, subject.dates, decimals)[0])
 
 
 def list_changes(inputs: LabelInputs, before: FloatArray, after: FloatArray) -> list[WitnessChange]:

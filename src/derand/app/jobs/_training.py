@@ -18,6 +18,7 @@ from derand._core.files import PathLike, require_writable
 from derand._core.text import format_percent
 from derand.app import Summary
 from derand.app.jobs._classifiers import choose_model, find_trainer, make_estimator
+from derand.app.jobs._shapes import describe_shape
 from derand.app.jobs._tasks import Spell, quote_parameter, require_parameters, require_task, require_trainer
 from derand.app.jobs._training_table import TrainingData, read_training_data
 from derand.app.settings import CLASSES, TrainSettings, fill_settings
@@ -196,11 +197,14 @@ def summarize_columns(checks: Iterable[ColumnCheck], estimator: CertifiedEstimat
     for check in checks:
         reason = check.reason or left_out.get(check.name)
         use, detail = "ignored", reason or ""
+        shape, splits = "", list[float]()
         if not reason:
             feature = features[check.name]
-            use, detail = _describe_feature(estimator.encoding_, feature, sorted(edges[feature]))
+            splits = sorted(edges[feature])
+            use, detail = _describe_feature(estimator.encoding_, feature, splits)
             detail += _note_little_use(estimator, feature)
-        summaries.append({"name": str(check.name), "use": use, "detail": detail})
+            shape = describe_shape(estimator, feature, splits) if splits else ""
+        summaries.append({"name": str(check.name), "use": use, "detail": detail, "shape": shape, "splits": splits})
     return summaries
 
 

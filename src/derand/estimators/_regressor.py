@@ -30,12 +30,14 @@ from derand.certificates import (
 from derand.estimators._base import CertifiedEstimator
 from derand.estimators._inputs import read_targets
 from derand.estimators._showing import as_table, name_all, name_unit
+from derand.explain.heights import measure_heights
 from derand.explain import Explanations, Extreme, NumberExplanation, Reach, explain_regression
 from derand.model import Model
 from derand.noise import Noise
 from derand.threat import EVERY, Threat
 from derand.train import RegressionTable, RegressionTraining
 
+_AVERAGED_ROWS = 20_000
 _INSTEAD = {
     "certify": "`certify_interval(X, radius)` says where an answer stays, `certify_radius(X, tolerance)` how much "
     "change keeps it within a tolerance",
@@ -77,7 +79,18 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         self.feature_importances_ = training.importances
         if training.record is not None:
             self.training_ = training.record
+        self.term_means_ = self._average_terms(matrix)
         return training.warnings
+
+    def _average_terms(self, matrix: FloatArray) -> FloatArray:
+        """What each term adds on average over training rows, evenly chosen where they are many, as `predict` reads it."""
+        rows = matrix[:: max(1, -(-len(matrix) // _AVERAGED_ROWS))]
+        means = []
+        for term in self.ensemble_.members[0].terms:
+            cells = rows[:, list(term.features)]
+            heights = measure_heights(term, cells[:, 0] if len(term.features) == 1 else cells, self.noise_)
+            means.append(float(heights.mean()))
+        return np.array(means) / self._points
 
     def _read_numbers(
         self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
@@ -286,6 +299,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
             names=name_all(self),
             points=self._points,
             unit=name_unit(self, threat),
+            means=getattr(self, "term_means_", None),
         )
 
     @property

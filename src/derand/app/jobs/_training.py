@@ -102,7 +102,7 @@ def train_file(
     require_trainer(name, read.task, target, len(set(read.labels.tolist())), spell)
     estimator = make_estimator(name, parameters, asked.scaling, task=read.task.name, spell=spell)
     if path is not None:
-        estimator.set_params(threat=_read_threat(path, read.rows.column_names))
+        estimator.set_params(threat=read_fixed_threat(path, read.rows.column_names))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fit_checked(estimator, read.rows, read.labels)
@@ -177,7 +177,7 @@ def _measure_numbers(regressor: CertifiedRegressor, read: TrainingData) -> Summa
     }
 
 
-def _read_threat(path: PathLike, names: Sequence[str]) -> Threat:
+def read_fixed_threat(path: PathLike, names: Sequence[str]) -> Threat:
     """The threat of a file, to be trained against: its units must not depend on those that training finds."""
     threat, other = (read_threat(path, names, [unit] * len(names)) for unit in (1.0, 2.0))
     if threat != other:

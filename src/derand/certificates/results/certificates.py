@@ -207,11 +207,13 @@ class Certificates(RowResults):
         return FlipSummary.count(labels, self.flips, self._changes, self.names, unseen=bool(self.threat.unseen))
 
     def list_columns(self) -> dict[str, NDArray[Any]]:
-        """What tables hold: label, failure, log_failure, radius and proof.
+        """What tables hold: label, radius and proof, and failure and log_failure where the rule has failure masses.
 
         For more than two classes also runner_up, and verdict where there is one.
         """
-        columns = {name: getattr(self, name) for name in _ARRAYS} | {"proof": self.proof}
+        has_masses = self.rule != "mean" and not (len(self) and np.isnan(self.failure).all())
+        names = _ARRAYS if has_masses else ("label", "radius")
+        columns = {name: getattr(self, name) for name in names} | {"proof": self.proof}
         if self.classes.size > 2:
             columns["runner_up"] = self.runner_up
         return columns if self.verdict is None else columns | {"verdict": self.verdict}

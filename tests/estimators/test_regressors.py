@@ -283,11 +283,11 @@ def test_explanations_start_at_the_mean_prediction(tmp_path: Path) -> None:
     frame, y = make_table()
     for regressor in (AdditiveRegressor(regularization=1.0, noise="none"), StumpRegressor(noise="gaussian:0.3", rule="mean")):
         fitted = regressor.set_params(scaling="standard").fit(frame, y)
-        told = fitted.explain(frame.iloc[3])
+        told = fitted.explain(frame.iloc[3], 0.1)
         assert told.base == pytest.approx(fitted.predict(frame).mean(), rel=1e-9)
         assert told.base + math.fsum(one.size for one in told.pushes) + told.rest == pytest.approx(told.value)
         assert "on average over training rows" in str(told)
         save(fitted, tmp_path / "model.json")
-        assert load(tmp_path / "model.json").explain(frame.iloc[3]).base == told.base
+        assert load(tmp_path / "model.json").explain(frame.iloc[3], 0.1).base == told.base
         del fitted.term_means_
-        assert "on average over all steps" in str(fitted.explain(frame.iloc[3]))
+        assert "on average over all steps" in str(fitted.explain(frame.iloc[3], 0.1))

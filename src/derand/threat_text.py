@@ -90,7 +90,9 @@ def parse_changes(
         found["norm"] = _parse_norm(norm)
     if whole:
         found["whole"] = True
-    return found | {name: value for name, value in (("l0", l0), ("unseen", unseen), ("missing", missing)) if value is not None}
+    return found | {
+        name: value for name, value in (("l0", l0), ("unseen", unseen), ("missing", missing)) if value is not None
+    }
 
 
 def change_threat(threat: Threat, changes: Mapping[str, Any]) -> Threat:

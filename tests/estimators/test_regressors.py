@@ -281,7 +281,10 @@ def test_infinite_values_are_told_what_to_do(diabetes: Any) -> None:
 def test_explanations_start_at_the_mean_prediction(tmp_path: Path) -> None:
     """Of the training rows, also under noise and from a file; pushes add up to the answer from there."""
     frame, y = make_table()
-    for regressor in (AdditiveRegressor(regularization=1.0, noise="none"), StumpRegressor(noise="gaussian:0.3", rule="mean")):
+    for regressor in (
+        AdditiveRegressor(regularization=1.0, noise="none"),
+        StumpRegressor(noise="gaussian:0.3", rule="mean"),
+    ):
         fitted = regressor.set_params(scaling="standard").fit(frame, y)
         told = fitted.explain(frame.iloc[3], 0.1)
         assert told.base == pytest.approx(fitted.predict(frame).mean(), rel=1e-9)

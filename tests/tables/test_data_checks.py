@@ -239,7 +239,7 @@ def test_sentinels_and_spellings_are_told() -> None:
     doubts = {str(check.name): check.doubts for check in check_columns(table)}
     assert doubts["age"] == (
         f"holds -999 in 10 cells, far outside its other numbers ({age[np.arange(200) % 20 > 0].min():g} to "
-        f"{age[np.arange(200) % 20 > 0].max():g}): where that stands for a missing one, empty the cells",
+        f"{age[np.arange(200) % 20 > 0].max():g}): if that stands for a missing one, empty the cells",
     )
     told = "spells one category in several ways, such as 'M' and 'm': write 2 of its values alike first"
     assert doubts["sex"] == (told,)

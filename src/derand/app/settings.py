@@ -221,9 +221,7 @@ _DATES = Option(
 )
 _L0 = Option("How many categorical columns may change as well.", "whole", shown="0")
 _FROZEN = Option("A column that does not change. Repeatable.", "texts", metavar="COLUMN")
-_THREAT_FILE = Option(
-    "What may change, in a file instead of --norm, --l0 and --frozen.", "file", metavar="FILE.toml"
-)
+_THREAT_FILE = Option("What may change, in a file instead of --norm, --l0 and --frozen.", "file", metavar="FILE.toml")
 _OF_SCALING = "units of each column, as scaling says"
 _OF_TARGET = "units of the target"
 
@@ -662,6 +660,8 @@ class ReportFileSettings:
         Columns whose groups are compared; they need not be features. For classes.
     radius, l0, title, rule, noise, what_if, configuration, notes
         As for Report.
+    class_names : mapping of str to str, or None
+        What classes are called, by their labels as text. For classes.
     compare : path-like or None
         Another saved classifier, which stands beside the first on the same rows. For classes.
     threat : Threat, path-like or None
@@ -696,6 +696,13 @@ class ReportFileSettings:
         comment="that the text speaks of; 0.25 unless stated",
         shown="0.25, in norm 0 one column; for numbers what the model was trained for",
         unit=_OF_SCALING,
+    )
+    class_names: Mapping[str, str] | None = _option(
+        "What classes are called.",
+        "names",
+        comment="what classes are called in the report",
+        task=CLASSES,
+        metavar="0=repaid,1=default",
     )
     compare: PathLike | None = _option(
         "Another model, to stand beside the first: the same rows, the same changes.",

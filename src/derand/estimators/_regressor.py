@@ -30,8 +30,8 @@ from derand.certificates import (
 from derand.estimators._base import CertifiedEstimator
 from derand.estimators._inputs import read_targets
 from derand.estimators._showing import as_table, name_all, name_unit
-from derand.explain.heights import measure_heights
 from derand.explain import Explanations, Extreme, NumberExplanation, Reach, explain_regression
+from derand.explain.heights import measure_heights
 from derand.model import Model
 from derand.noise import Noise
 from derand.threat import EVERY, Threat
@@ -83,7 +83,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         return training.warnings
 
     def _average_terms(self, matrix: FloatArray) -> FloatArray:
-        """What each term adds on average over training rows, evenly chosen where they are many, as `predict` reads it."""
+        """What each term adds on average over training rows, evenly chosen where they are many."""
         rows = matrix[:: max(1, -(-len(matrix) // _AVERAGED_ROWS))]
         means = []
         for term in self.ensemble_.members[0].terms:

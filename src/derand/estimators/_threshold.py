@@ -183,9 +183,9 @@ class MovableClassifier(CertifiedEstimator):
     def _refuse_threshold_of(self, n_classes: int) -> None:
         if n_classes > 2 and self._asked_threshold is not None:
             raise ValueError(
-                f"`decision_threshold` and `cost` are for two classes, got {n_classes}: the cheapest of several answers "
-                "depends on sums of probabilities, of which no comparison of two scores can be certified. Weigh the "
-                "classes by `class_weight` in training, which is the same where a mistake costs what its true class says."
+                f"`decision_threshold` and `cost` are for two classes, got {n_classes}: the cheapest of several "
+                "answers depends on sums of probabilities, which no comparison of two scores certifies. Weigh the "
+                "classes by `class_weight` in training: the same, where a mistake costs what its true class says."
             )
 
     def _read_cut(self) -> Cut:

@@ -190,7 +190,8 @@ def explain_regression(
 
     `model`: whose answer is a number; `threat`: what was asked, by numbers of columns, with its norm and units;
     `points`: how many whole scores are 1 of the target; `unit`: by what changes of a column are divided; empty where by
-    nothing; `means`: what each term adds on average over training rows, in units of the target; `row` has shape (n_features,).
+    nothing; `means`: what each term adds on average over training rows, in units of the target; `row` has shape
+    (n_features,).
     """
     units = Perturbation.of(threat, row.size, ()).units
     has_means = means is not None and len(means) == len(model.member_terms)
@@ -227,9 +228,7 @@ def _add_up(
     ensemble = as_single_sum(model)
     assert ensemble is not None  # a number is one sum
 
-    averages = (
-        [_average_score(term) / points for term in ensemble.terms] if means is None else np.asarray(means).tolist()
-    )
+    averages = [_average_score(term) / points for term in ensemble.terms] if means is None else list(map(float, means))
     home = {term.features: average for term, average in zip(ensemble.terms, averages, strict=True)}
 
     def measure(term: Term, x: FloatArray) -> float:

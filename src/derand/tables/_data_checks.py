@@ -108,7 +108,7 @@ def check_sentinel(values: FloatArray) -> str | None:
     Examples
     --------
     >>> check_sentinel(np.array([3.0, -999.0, 41.0, -999.0, 12.0]))
-    'holds -999 in 2 cells, far outside its other numbers (3 to 41): where that stands for a missing one, empty the cells'
+    'holds -999 in 2 cells, far outside its other numbers (3 to 41): if that stands for a missing one, empty the cells'
     """
     present = np.sort(values[np.isfinite(values)])
     for end in (present[:1], present[-1:]):
@@ -119,7 +119,7 @@ def check_sentinel(values: FloatArray) -> str | None:
         if min(abs(end[0] - low), abs(end[0] - high)) > high - low > 0:
             return (
                 f"holds {end[0]:g} in {present.size - others.size} cells, far outside its other numbers ({low:g} to "
-                f"{high:g}): where that stands for a missing one, empty the cells"
+                f"{high:g}): if that stands for a missing one, empty the cells"
             )
     return None
 

@@ -31,7 +31,7 @@ def describe_shape(estimator: Any, feature: int, edges: Sequence[float]) -> str:
         for term in member.terms
         if term.features == (feature,)
     ]
-    if len(heights) and np.ptp(sum(heights), axis=0).any():
+    if heights and np.ptp(sum(heights), axis=0).any():
         jumps = np.diff(sum(heights), axis=0)
         if jumps.shape[1] == 1:
             parts.append(_describe_direction(estimator, jumps[:, 0]))

@@ -138,7 +138,7 @@ def _choose_threat(asked: TuneSettings, estimator: CertifiedClassifier, names: S
     if asked.l0 is None and not asked.frozen:
         return None
     own = estimator.get_params(deep=False).get("norm") if asked.norm is None else asked.norm
-    return Threat(norm="auto" if own is None else own, l0=asked.l0 or 0, frozen=asked.frozen)
+    return Threat(norm="auto" if own is None else own, l0=asked.l0 or 0, frozen=tuple(asked.frozen))
 
 
 def _list_values(estimator: CertifiedClassifier, radii: Sequence[float]) -> list[float] | None:

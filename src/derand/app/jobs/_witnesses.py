@@ -17,6 +17,7 @@ from derand.app.jobs._copying import Copies
 from derand.certificates import Certificates, Verifier, refine_changes
 from derand.estimators import encode_rows
 from derand.explain import Names, describe_change
+from derand.metrics import encode_labels
 from derand.perturbation import Perturbation, resolve
 from derand.tables import MatchedFile, count_decimals
 
@@ -48,7 +49,7 @@ class Witnesses:
         before, changed = np.empty((0, encoding.n_features)), found.witness[at]
         if at.size:
             before = encode_rows(self._estimator, take_rows(rows, at))
-            codes = np.searchsorted(found.classes, found.label[at])
+            codes = encode_labels(found.classes, found.label[at])
             verifier = Verifier(model, found.noise, found.rule, perturbation, before, codes, with_error=True)
             whole, decimals = encoding.find_whole(before), count_decimals(before)
             changed = refine_changes(verifier, changed, whole, encoding.dates, decimals)

@@ -81,10 +81,10 @@ def export_onnx(model: Any, path: PathLike) -> OnnxExport:
         Inputs: where no column is a category, "X", a matrix of doubles in the order of the training columns; else one
         matrix of one column per column, by its name: text for categories of text (the empty text where it is missing),
         doubles for all else (NaN where it is missing; truth values are 0 and 1). A bare model has "X" with codes.
-        Outputs: "score", of two classes above 0 for the second one, of several one per class, "label", and "probability",
+        Outputs: "score", of two classes above 0 for the second one, of several one per class; "label"; "probability",
         (n_rows, n_classes), of classifiers by the rule "mean" that have some: what `predict_proba` makes of that score.
-        "value" for a number. The score of a vote is how far the second class is ahead, as a share of all weight. A missing number
-        that the model refuses is an error of the runtime: an index out of bounds.
+        "value" for a number. The score of a vote is how far the second class is ahead, as a share of all weight. A
+        missing number that the model refuses is an error of the runtime: an index out of bounds.
 
     Examples
     --------

@@ -14,6 +14,7 @@ import numpy as np
 
 from derand._core.arrays import FloatArray
 from derand.model import AdditiveEnsemble, CategoryShape, GridShape, Line, Shape
+from derand.noise import Noise
 from derand.tables import Labels, TableEncoding
 
 RawScores = Callable[[FloatArray], FloatArray]
@@ -58,6 +59,8 @@ class Reading:
     calibration : (float, float)
         Slope and shift that turn a raw score into one of which the link makes probabilities, of two classes: not (1, 0)
         where the library cuts elsewhere than at one half.
+    noise : Noise or None
+        Of a model of this package that answers by scores expected under it; its units are those of these columns.
     """
 
     encoding: TableEncoding
@@ -74,6 +77,7 @@ class Reading:
     refused: Sequence[tuple[int, bool]] = ()
     precise: Sequence[int] = ()
     calibration: tuple[float, float] = (1.0, 0.0)
+    noise: Noise | None = None
 
     def build(self) -> AdditiveEnsemble:
         """The model on the finest grid that whole scores allow; its `score_error` covers rounding and arithmetic."""

@@ -389,6 +389,7 @@ def from_reading(
     if X is not None:
         reading = adopt_table(reading, X)
     ensemble, encoding = reading.build(), reading.encoding
+    noise = reading.noise if noise is None else noise
     kind: Any = ImportedRegressor if reading.classes is None else ImportedClassifier
     training = {"link_": reading.link, "source_": reading.source, **_list_refusals(reading)}
     if reading.calibration != (1.0, 0.0):

@@ -24,7 +24,7 @@ from sklearn.ensemble import (
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
@@ -646,11 +646,16 @@ def test_noise_that_no_noise_on_the_table_equals_is_refused() -> None:
     y = (X["a"] + X["b"] > 0).astype(int)
     twice = FeatureUnion([("one", StandardScaler()), ("two", MinMaxScaler())])
     smoothed = AdditiveClassifier(noise="gaussian:0.2", radius=0.1, regularization=1.0)
-    with pytest.raises(ValueError, match="is given to derand.AdditiveClassifier more than once"):
+    with pytest.raises(ValueError, match=r"is given to derand\.AdditiveClassifier more than once"):
         from_model(make_pipeline(twice, smoothed).fit(X, y))
     with pytest.raises(ValueError, match="answers by votes of noisy copies"):
         from_model(make_pipeline(StandardScaler(), StumpClassifier()).fit(X, y))
-    plain = from_model(make_pipeline(StandardScaler(), smoothed).fit(X, y), noise="none")
+    pipeline = make_pipeline(StandardScaler(), smoothed).fit(X, y)
+    with pytest.raises(ValueError, match="which is smoothed: give the pipeline itself"):
+        from_model(FixedThresholdClassifier(pipeline, threshold=0.3, response_method="predict_proba").fit(X, y))
+    moved = from_model(pipeline, decision_threshold=0.3)
+    assert (moved.predict(X) == (pipeline.predict_proba(X)[:, 1] > 0.3)).all()
+    plain = from_model(pipeline, noise="none")
     assert plain.noise_ is None
     with pytest.raises(ValueError, match="is smoothed already"):
         SmoothedClassifier(make_pipeline(StandardScaler(), smoothed), noise="gaussian:0.1").fit(X, y)

@@ -332,6 +332,11 @@ def from_model(
         moved = wrapped.inner._cut_as_wrapped(wrapped, type(model).__name__)
         return _cut_own(_give_back(moved, noise, rule, scaling), asked)
     reading = read_model(model)
+    if wrapped is not None and reading.noise is not None:
+        raise ValueError(
+            f"{type(model).__name__} moves the threshold of {reading.source}, which is smoothed: give the pipeline "
+            "itself, and `decision_threshold` or `cost` beside it."
+        )
     if classes is not None:
         reading = _name_classes(reading, classes)
     if scaling == "auto":

@@ -264,3 +264,19 @@ def test_thresholds_that_make_no_sense_are_one_line(
     assert result.exit_code == 2, result.output
     assert message in " ".join(result.output.split())
     assert not (tmp_path / "model.json").exists()
+
+
+def test_all_split_points_are_printed_where_asked(tmp_path: Path) -> None:
+    """Else each number has a line: where it splits, whether it rises, where it jumps."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=300), "b": rng.normal(size=300)})
+    frame["y"] = np.where(2 * frame["a"] - frame["b"] + rng.normal(0, 0.5, 300) > 0, "yes", "no")
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    asked = ["train", tmp_path / "data.csv", "--target", "y", "-o", tmp_path / "m.json", "--regularization", "1"]
+    plain, full = (" ".join(run(*more).stdout.split()) for more in (asked, [*asked, "--verbose"]))
+    assert "rises towards 'yes'" in plain
+    assert "falls away from 'yes'" in plain
+    assert "a is split at" not in plain
+    (a, _) = json.loads(run(*asked, "--json").stdout)["columns"]
+    assert "a is split at " + ", ".join(f"{one:.6g}" for one in a["splits"]) in full
+    assert a["shape"].startswith(f"{len(a['splits'])} splits from ")

@@ -55,7 +55,8 @@ def _list_jumps(reading: Reading) -> list[tuple[int, FloatArray, float]]:
     found = [(one.feature, np.asarray(one.edges, dtype=np.float64), _measure(one.values)) for one in reading.shapes]
     for grid in reading.grids:
         size = _measure(grid.values)
-        found += [(at, np.asarray(own, dtype=np.float64), size) for at, own in zip(grid.features, grid.edges, strict=True)]
+        axes = zip(grid.features, grid.edges, strict=True)
+        found += [(at, np.asarray(own, dtype=np.float64), size) for at, own in axes]
     return found
 
 
@@ -72,7 +73,7 @@ def _bound_error(column: Column, affine: Affine, edges: FloatArray, size: float,
     """
     if not edges.size:
         return 0.0
-    before = np.abs(column.fold_edges(edges)).max(initial=0.0)
+    before = float(np.abs(column.fold_edges(edges)).max(initial=0.0))
     apart = 2 * affine.slope_error * before + 2 * affine.shift_error
     apart += 4 * EPSILON * (abs(affine.slope) * before + float(np.abs(edges).max()))
     per_distance = affine.slope_error / abs(affine.slope) + 16 * EPSILON

@@ -157,3 +157,25 @@ def test_names_of_several_classes_need_not_sort_as_labels_do() -> None:
     named = Report(clf, X, y, class_names={0: "z", 1: "m", 2: "a"}).to_dict()
     shown = json.dumps(named["confusion"]).replace('"z"', '"0"').replace('"m"', '"1"').replace('"a"', '"2"')
     assert shown == json.dumps(own["confusion"])
+
+
+def test_flips_are_told_by_column_and_direction() -> None:
+    """The figures are those of the certificates; the page and Markdown have them, and say what was assumed."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"income": rng.normal(50, 10, 200), "job": rng.choice(["cook", "clerk"], 200)})
+    y = np.where(X["income"] + rng.normal(0, 4, 200) > 50, "yes", "no")
+    clf = StumpClassifier(noise="gaussian:0.25", scaling="standard", rule="mean").fit(X, y)
+    threat = Threat(norm=None, limits={"income": "9%"}, l0=1)
+    report, own = Report(clf, X, y, threat=threat), clf.certify(X, threat=threat).summary(y)
+    told = report.to_dict()["verdicts"]["flips"]
+    assert told["sentences"] == own.list_sentences()
+    assert told["columns"] == own.merge_truth().to_dict()["columns"]
+    assert told["flips"] == own.n_flips > 0
+    assert 'data-test="flip-table"' in report.to_html()
+    assert report.to_markdown().count(own.list_sentences()[0]) == 1
+    assert "also to values that training did not see" in report.to_markdown()
+    check_page(report)
+    seen = Report(clf, X, y, threat=Threat(norm=None, limits={"income": "9%"}, l0=1, unseen=False))
+    assert "to values that training saw alone" in seen.to_markdown()
+    nothing = Report(clf, X, y, threat=Threat(norm=None, limits={"income": 0.0}))
+    assert 'data-test="flip-table"' not in nothing.to_html()

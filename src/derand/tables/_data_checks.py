@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray, Targets
 from derand._core.text import quote_short
 from derand.tables._dates import reads_as_date
 from derand.tables._kinds import Category, reads_as_number
@@ -119,7 +118,7 @@ class Leaks:
         Labels, or numbers to be predicted (more than twenty different ones).
     """
 
-    def __init__(self, target: NDArray[Any]) -> None:
+    def __init__(self, target: Targets) -> None:
         values, codes = np.unique(target, return_inverse=True)
         self._is_number = target.dtype.kind in "iuf" and values.size > 20
         self._codes, self._n_classes = codes.ravel(), values.size

@@ -49,7 +49,7 @@ def train_file(
     settings: TrainSettings | None = None,
     *,
     spell: Spell = quote_parameter,
-    **options: Any,
+    **options: object,
 ) -> Summary:
     """Train a classifier or a regressor on a CSV or Parquet file and save it.
 

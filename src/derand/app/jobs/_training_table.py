@@ -95,7 +95,7 @@ def _read_target(file: TableFile, table: pa.Table, target: str, task: str | None
     return _read_labels(file, values, target, is_number=numbers is not None), found
 
 
-def _read_numbers(file: TableFile, values: list[Any], target: str) -> FloatArray:
+def _read_numbers(file: TableFile, values: list[object], target: str) -> FloatArray:
     """The numbers to be predicted."""
     texts = _find_texts(values)
     if texts:
@@ -125,7 +125,7 @@ def _find_texts(values: list[Any]) -> list[tuple[int, str]]:
     return found
 
 
-def _explain_many(values: list[Any]) -> str:
+def _explain_many(values: list[object]) -> str:
     """What may be wrong where a target has too many different labels: mostly numbers, and what is none."""
     texts = _find_texts(values)
     if 2 * len(texts) > len(values):

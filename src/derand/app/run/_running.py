@@ -264,7 +264,7 @@ def _read_record(config: RunConfig) -> dict[str, Any] | None:
     return record if isinstance(record, dict) and record.get("schema") == SCHEMA else None
 
 
-def _is_same(record: Mapping[str, Any], config: RunConfig) -> bool:
+def _is_same(record: Mapping[str, object], config: RunConfig) -> bool:
     """Whether a record is of the same settings, whatever the file's comments."""
     configuration = record.get("configuration")
     return isinstance(configuration, dict) and configuration.get("settings") == as_plain_json(config.settings)
@@ -348,7 +348,7 @@ class _Run:
 
     def do_all(self) -> Summary:
         """Every step that is asked for, in order."""
-        doing: dict[str, tuple[str, Callable[[Callable[[int], None]], Any]]] = {
+        doing: dict[str, tuple[str, Callable[[Callable[[int], None]], object]]] = {
             "train": ("training", self._do_training),
             "certify": ("certifying", self._do_certifying),
             "audit": ("auditing", self._do_auditing),
@@ -363,7 +363,7 @@ class _Run:
         steps: Summary = done
         return steps
 
-    def _place(self, told: Any) -> Any:
+    def _place(self, told: object) -> object:
         """The same with files where they will be."""
         if isinstance(told, Mapping):
             return {key: self._place(value) for key, value in told.items()}

@@ -121,7 +121,7 @@ class Loop:
         return self._part._numba_type_
 
     @functools.cached_property
-    def _part(self) -> object:
+    def _part(self) -> Any:
         with _lock:
             options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **self.targetoptions}
             return vars(self).setdefault("_part", _load_compiler()(self.py_func, **options))

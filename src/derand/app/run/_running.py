@@ -6,6 +6,7 @@ how a step does its work, what the file may say (`_config`), nor the command lin
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -110,6 +111,7 @@ def run_file(path: PathLike = CONFIG, *, force: bool = False, told: Told = lambd
             "files": [{"file": one.name, "sha256": mark_file(one).sha256} for one in sorted(draft.iterdir())],
             "seconds": time.perf_counter() - start,
         }
+        summary["sha256"] = _hash_record(summary)
         with replace_when_done(draft / RECORD) as record:
             text = json.dumps(as_plain_json(summary), indent=2, allow_nan=False, ensure_ascii=False)
             record.write_text(text + "\n", encoding="utf-8")
@@ -293,11 +295,22 @@ def _find_changed(config: RunConfig, inputs: list[Summary]) -> list[str]:
     return [one["file"] for one in inputs if known.get(one["file"], one["sha256"]) != one["sha256"]]
 
 
+def _hash_record(record: Mapping[str, object]) -> str:
+    """The checksum of all that a record says beside it: of JSON text with sorted keys, without spaces, in ASCII."""
+    said = as_plain_json({name: value for name, value in record.items() if name != "sha256"})
+    return hashlib.sha256(json.dumps(said, sort_keys=True, separators=(",", ":")).encode("ascii")).hexdigest()
+
+
 def _compare_results(config: RunConfig) -> int:
-    """Refuse results that are not what their record says; how many there are."""
+    """Refuse results that are not what their record says, and a record that was changed; how many files it names."""
     record = _read_record(config)
     if record is None:
         return 0
+    if record.get("sha256") != _hash_record(record):
+        raise ValueError(
+            f"{config.folder / RECORD} does not match its own checksum: it was damaged, or edited by hand. Put the "
+            "file back, or make the results anew by `derand run`."
+        )
     try:
         sums = {Path(one["file"]).name: one["sha256"] for one in record["files"]}
     except (TypeError, KeyError):

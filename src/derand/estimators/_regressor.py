@@ -33,6 +33,7 @@ from derand.estimators._showing import as_table, name_all, name_unit
 from derand.explain import Explanations, Extreme, NumberExplanation, Reach, explain_regression
 from derand.model import Model
 from derand.noise import Noise
+from derand.tables import check_target
 from derand.threat import EVERY, Threat
 from derand.train import RegressionTable, RegressionTraining
 
@@ -85,6 +86,11 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         """The rows of positive weight, their targets and weights."""
         X = self._begin_fit(X, y, "numbers")
         return self._keep_weighted(X, read_targets(X, y), sample_weight)
+
+    def _doubt_columns(self, X: object, y: ArrayLike) -> str | None:
+        name = getattr(y, "name", None)
+        target = None if name is None else check_target(name, np.asarray(y, dtype=np.float64))
+        return " ".join(filter(None, [super()._doubt_columns(X, y), target])) or None
 
     def predict(self, X: object) -> FloatArray:
         """The number that answers each row, by the `rule`: the median of noisy copies, or the expected score.

@@ -17,6 +17,7 @@ from derand.tables._columns import (
     describe_data_checks,
     format_data_checks,
 )
+from derand.tables._data_checks import check_target
 from derand.tables._dates import SECONDS, dates_to_numbers, format_days, format_moment
 from derand.tables._encoding import CategoricalFeatures, CategoryKindError, TableEncoding, is_whole
 from derand.tables._files import TableFile, inspect_file
@@ -40,6 +41,7 @@ __all__ = [
     "TableFile",
     "as_rows",
     "check_columns",
+    "check_target",
     "dates_to_numbers",
     "describe_data_checks",
     "format_data_checks",

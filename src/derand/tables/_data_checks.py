@@ -103,6 +103,15 @@ def check_identifier(name: str | int, values: FloatArray, n_rows: int) -> tuple[
     return (_ORDERED, False) if (steps > 0).all() or (steps < 0).all() else (None, False)
 
 
+def check_target(name: str | int, numbers: FloatArray) -> str | None:
+    """What to say of a target of numbers that looks like an identifier; None where it does not."""
+    rows = sample_rows(numbers.size)
+    message, _ = check_identifier(name, numbers if rows is None else numbers[rows], numbers.size)
+    if message is None:
+        return None
+    return f"The target {quote_short(name)} {message}: look whether another column is meant."
+
+
 def _split_name(name: str | int) -> list[str]:
     """The words of a name, also of one such as customerId."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", str(name))

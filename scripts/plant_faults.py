@@ -243,17 +243,17 @@ FAULTS = [
         ),
         (
             "train: leaves of the first split",
-            "train/boosting.py",
+            "train/paper/boosting.py",
             "return edges[-1]",
             "return edges[0]",
-            "train/test_boosting.py estimators/test_tree_boost.py",
+            "train/paper/test_boosting.py estimators/test_tree_boost.py",
         ),
         (
             "train: the smallest class decides",
-            "train/stumps.py",
+            "train/paper/stumps.py",
             "np.argmax(weights * (1 + _TIE) >= weights.max())",
             "np.argmin(weights)",
-            "train/test_stumps.py",
+            "train/paper/test_stumps.py",
         ),
         (
             "convert: one cell too few left of a split",
@@ -316,7 +316,7 @@ FAULTS = [
             "_core/text.py",
             "exact.quantize(Decimal('0.1'), rounding=_ROUNDINGS[way])",
             "exact.quantize(Decimal('0.1'), rounding=_ROUNDINGS['nearest'])",
-            "core/test_text.py report/test_text.py",
+            "core/test_text.py report/test_markup.py",
         ),
         (
             "report: numbers that do not fit their bytes",

@@ -132,7 +132,7 @@ class Perturbation:
         (threat,) = self.threats
         return threat
 
-    def box(self, rows: Any) -> tuple[FloatArray, FloatArray]:
+    def box(self, rows: object) -> tuple[FloatArray, FloatArray]:
         """The least and the largest value of each number of some rows, both (n_rows, n_features).
 
         The ends belong to the box, to the last bit. Where a column changes by steps they are the outermost steps.

@@ -15,11 +15,11 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import Cells, FloatArray, PlotAxes, Targets
 from derand._core.finite import refuse_masked
 from derand._core.origin import Origin, refuse_other_rows
 from derand._core.progress import listen, print_line, tell
@@ -35,7 +35,7 @@ from derand.tables import ColumnWarning, TableEncoding, as_rows, describe_data_c
 from derand.threat import Threat, as_threats
 from derand.train import SCALINGS, TrainingTable, measure_units
 
-Columns = str | Sequence[str | int | bool] | NDArray[Any] | None
+Columns = str | Sequence[str | int | bool] | Cells | None
 """Which columns are categorical: "from_dtype", None, names, numbers or a mask."""
 
 DEFAULT_NOISE = Gaussian(0.25)
@@ -90,7 +90,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
         return DEFAULT_NOISE
 
     @abstractmethod
-    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
+    def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
         """Train, and say what there is to warn of."""
 
     @property
@@ -103,7 +103,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
         """What counts as a change of 1 of each feature; None for 1 everywhere."""
         return tuple(self.units_.tolist()) if self.noise_ is None else self.noise_.units
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on a table.
 
         Parameters
@@ -123,7 +123,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
         """
         return self._fit_or_leave(X, y, sample_weight, doubts=True)
 
-    def _fit_or_leave(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, doubts: bool) -> Self:
+    def _fit_or_leave(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None, *, doubts: bool) -> Self:
         """Train and warn; an interrupted fit, too, leaves the estimator as it was."""
         before = vars(self).copy()
         try:
@@ -143,14 +143,14 @@ class CertifiedEstimator(BaseEstimator, ABC):
         """While a block runs, print what it tells of its progress, where that is asked for."""
         return listen(print_line if self.verbose else None)
 
-    def _doubt_columns(self, X: Any, y: ArrayLike) -> str | None:
+    def _doubt_columns(self, X: object, y: ArrayLike) -> str | None:
         """What is doubtful about the columns of a frame: identifiers, dates and numbers as text, leaks."""
         if not is_frame(X):
             return None
         named = () if isinstance(self.categorical_features, str) else self.encoding_.categorical
         return describe_data_checks(X, y, named)
 
-    def _begin_fit(self, X: Any, y: ArrayLike, wanted: str) -> Any:
+    def _begin_fit(self, X: object, y: ArrayLike, wanted: str) -> object:
         """The table to train on; parameters, targets and tables that make no sense are refused."""
         if y is None:
             raise ValueError(f"requires y to be passed, but the target y is None: give {type(self).__name__} {wanted}.")
@@ -159,8 +159,8 @@ class CertifiedEstimator(BaseEstimator, ABC):
 
     @staticmethod
     def _keep_weighted(
-        X: Any, target: NDArray[Any], sample_weight: ArrayLike | None
-    ) -> tuple[Any, NDArray[Any], FloatArray | None]:
+        X: object, target: Targets, sample_weight: ArrayLike | None
+    ) -> tuple[object, Targets, FloatArray | None]:
         """The rows of positive weight, their targets and weights; all of them where there are no weights."""
         if sample_weight is None:
             return X, target, None
@@ -168,7 +168,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
         counted = np.flatnonzero(weights)
         return take_rows(X, counted), target[counted], weights[counted]
 
-    def _learn_encoding(self, X: Any) -> tuple[TableEncoding, FloatArray]:
+    def _learn_encoding(self, X: object) -> tuple[TableEncoding, FloatArray]:
         """How a table that was checked is read, and its rows as the model is to read them."""
         encoding = TableEncoding.learn(X, self.categorical_features)
         matrix = encoding.encode_finite(X, may_miss=encoding.numerical)
@@ -203,7 +203,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
             for one in as_threats(l0, unseen, None)
         ]
 
-    def decode_rows(self, rows: FloatArray, like: Any = None) -> Any:
+    def decode_rows(self, rows: FloatArray, like: object = None) -> Any:
         """Rows as the model reads them, such as witnesses, back in the words of the table that it was trained on.
 
         Parameters
@@ -232,7 +232,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
 
     def _ask(
         self,
-        X: Any,
+        X: object,
         threats: Sequence[Threat],
         rule: str | None,
         noise: Noise | str | float | None,
@@ -249,7 +249,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
 
     def audit(
         self,
-        X: Any,
+        X: object,
         certificates: Certificates | Intervals | ToleranceRadii,
         *,
         rows: int | None = 200,
@@ -274,14 +274,14 @@ class CertifiedEstimator(BaseEstimator, ABC):
         with self._listen():
             return audit(self.ensemble_, self._encode_rows(X), certificates, rows=rows, random_state=random_state)
 
-    def _name_changed(self, rows: FloatArray, origin: Origin | None) -> Any:
+    def _name_changed(self, rows: FloatArray, origin: Origin | None) -> object:
         """Changed rows in the words of the table that they came from, where that is known."""
         encoding = self.encoding_
         if encoding.names is None and not encoding.categories:
             return rows
         return encoding.decode(rows, origin, unseen=make_unseen)  # a missing category may be told apart
 
-    def _encode_rows(self, X: Any) -> FloatArray:
+    def _encode_rows(self, X: object) -> FloatArray:
         """Rows to predict or certify as the model reads them."""
         check_is_fitted(self)
         refuses = set(self.ensemble_.refuses_missing)
@@ -321,7 +321,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
         """The noise that is asked for, without the units of `scaling`."""
         return resolve_noise(self.noise, self._default_noise, self.default_threat.norm)
 
-    def _check_table(self, X: Any, reset: bool) -> Any:
+    def _check_table(self, X: Any, reset: bool) -> object:
         """X as a frame, or as an array of two dimensions whose cells are not looked at yet."""
         refuse_masked(X)
         if is_frame(X):
@@ -371,12 +371,12 @@ class CertifiedEstimator(BaseEstimator, ABC):
     def plot(
         self,
         columns: str | int | Sequence[str | int] | None = None,
-        X: Any = None,
+        X: object = None,
         *,
         max_columns: int = 12,
         radius: float | None = None,
         threat: Threat | None = None,
-    ) -> NDArray[Any]:
+    ) -> PlotAxes:
         """Draw what the model does with each column, the most important first.
 
         A number is a line, its mean under noise where there is any; a category is bars, two columns that interact are
@@ -411,7 +411,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
         """scikit-learn's page, and what was learnt beneath it."""
         return self._add_fitted(super()._repr_html_inner())
 
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
+    def _repr_mimebundle_(self, **options: object) -> dict[str, object]:
         bundle: dict[str, Any] = super()._repr_mimebundle_(**options)
         if "text/html" in bundle:
             bundle["text/html"] = self._add_fitted(bundle["text/html"])

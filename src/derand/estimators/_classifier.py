@@ -18,7 +18,7 @@ from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from derand._core.arrays import TINY, FloatArray
+from derand._core.arrays import TINY, FloatArray, Labels
 from derand._core.progress import counting
 from derand.certificates import (
     Attacks,
@@ -72,7 +72,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
     def _train(self, table: TrainingTable, noise: Any) -> Training:
         """Train, and keep what was found besides the model and its warnings; class 1 is `classes_[1]`."""
 
-    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
+    def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
         """Train, and say what there is to warn of."""
         X, classes, target, weights = self._read_labels(X, y, sample_weight)
         encoding, matrix = self._learn_encoding(X)
@@ -83,8 +83,8 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         return fit_table(self, table, encoding, classes, totals)
 
     def _read_labels(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[Any, NDArray[Any], NDArray[np.uint8], FloatArray | None]:
+        self, X: object, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[object, Labels, NDArray[np.uint8], FloatArray | None]:
         """The rows of positive weight, the classes, and for each row which of them it has and its weight."""
         X = self._begin_fit(X, y, "labels")
         classes, target = read_labels(X, y, several=self._takes_several_classes)
@@ -101,7 +101,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         told = warn_of_one_label(self, table, totals) or warn_of_unseen_classes(self, table)
         return told or warn_of_no_gain(self, table, totals)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: object) -> Labels:
         """Label of the smoothed classifier, by its `rule`: the one that most noisy copies of a row get, or "mean".
 
         Of several classes, by the vote, the one that beats each rival on most noisy copies.
@@ -117,7 +117,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         rows = self._encode_rows(X)
         return self.classes_[find_labels(self.ensemble_, rows, self.noise_, rule=self.rule, n_jobs=self.n_jobs)]
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: object) -> FloatArray:
         """Exact shares of noisy copies of a row that get each label; by the rule "mean" the place of its score.
 
         A share is a fact about the noise, no probability that a row is of a class: it is not calibrated, and certified
@@ -153,7 +153,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         assert self.noise_ is not None  # a vote has one
         return certify_encoded(self, rows, [Threat(norm=self.noise_.norm)], proof="paper")
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: object) -> FloatArray:
         """Radius by the paper's proof, positive for `classes_[1]` and negative for `classes_[0]`.
 
         It ranks rows as `predict_proba` does, even those whose probabilities are all 1; `certify` may prove more. A row
@@ -193,7 +193,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
     @overload
     def certify(
         self,
-        X: Any,
+        X: object,
         l0: int | None = None,
         unseen: bool | None = None,
         *,
@@ -208,7 +208,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
     @overload
     def certify(
         self,
-        X: Any,
+        X: object,
         l0: Sequence[int],
         unseen: bool | None = None,
         *,
@@ -222,7 +222,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
 
     def certify(
         self,
-        X: Any,
+        X: object,
         l0: int | Sequence[int] | None = None,
         unseen: bool | None = None,
         *,
@@ -299,7 +299,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
 
     def explain(
         self,
-        X: Any,
+        X: object,
         *,
         threat: Threat | None = None,
         rule: str | None = None,
@@ -374,7 +374,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
 
     def attack(
         self,
-        X: Any,
+        X: object,
         *,
         threat: Threat | None = None,
         rule: str | None = None,
@@ -422,7 +422,7 @@ def fit_table(
     classifier: CertifiedClassifier,
     table: TrainingTable,
     encoding: TableEncoding,
-    classes: NDArray[Any],
+    classes: Labels,
     totals: FloatArray,
     find_rows: Callable[[Noise | None], Any] | None = None,
 ) -> tuple[str, ...]:

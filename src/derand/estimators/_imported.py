@@ -74,10 +74,10 @@ class ImportedEstimator(CertifiedEstimator):
             "library and call `from_model` again, or let SmoothedClassifier or SmoothedRegressor train it."
         )
 
-    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
+    def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
         self._refuse_training()
 
-    def _encode_rows(self, X: Any) -> FloatArray:
+    def _encode_rows(self, X: object) -> FloatArray:
         """Rows to predict or certify as the model reads them; what the library refuses is refused."""
         try:
             rows = super()._encode_rows(X)
@@ -95,7 +95,7 @@ class ImportedEstimator(CertifiedEstimator):
             self._refuse_fractions(table, rows)
         return rows
 
-    def _refuse_other_floats(self, table: Any) -> None:
+    def _refuse_other_floats(self, table: object) -> None:
         """Steps of a pipeline compute in the precision of a column: in another one, with other numbers than read."""
         precise = getattr(self, "precise_columns_", ())
         other = sorted(set(list_other_floats(table)) & set(precise)) if len(precise) else []
@@ -121,7 +121,7 @@ class ImportedEstimator(CertifiedEstimator):
                 "with an encoder that takes them, such as OneHotEncoder(handle_unknown='ignore')."
             )
 
-    def _refuse_fractions(self, table: Any, rows: FloatArray) -> None:
+    def _refuse_fractions(self, table: object, rows: FloatArray) -> None:
         """Numbers that the library cuts off to whole ones, which are other categories."""
         for column, values in self.encoding_.categories.items():
             odd = np.flatnonzero(rows[:, column] < 0)
@@ -216,7 +216,7 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
     def _train(self, table: TrainingTable, noise: Any) -> Training:
         self._refuse_training()
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: object) -> FloatArray:
         """The raw score, expected under noise; by the rule "vote" the signed radius.
 
         Parameters
@@ -233,7 +233,7 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
         measure = measure_margins if self.classes_.size == 2 else expect_margins
         return measure(self.ensemble_, rows, self.noise_)
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: object) -> FloatArray:
         """Probabilities as the library makes them of raw scores, those expected under noise: as calibrated as its own.
 
         By the rule "vote" they are shares of noisy copies, no probabilities of the classes. Where the library
@@ -269,8 +269,8 @@ class ImportedRegressor(ImportedEstimator, CertifiedRegressor):
 
 
 def from_model(
-    model: Any,
-    X: Any = None,
+    model: object,
+    X: object = None,
     *,
     noise: Noise | str | float | None = None,
     rule: str = "mean",
@@ -351,7 +351,7 @@ def _cut_own(model: CertifiedEstimator, asked: Mapping[str, Any]) -> CertifiedEs
     return model._with_cut(**asked)
 
 
-def _give_back(model: CertifiedEstimator, noise: Any, rule: str, scaling: str | None) -> CertifiedEstimator:
+def _give_back(model: CertifiedEstimator, noise: object, rule: str, scaling: str | None) -> CertifiedEstimator:
     """An estimator of this package, fitted, as it is."""
     check_is_fitted(model)
     if (noise, rule, scaling) != (None, "mean", "auto"):
@@ -415,7 +415,7 @@ def from_reading(
     return estimator
 
 
-def _list_refusals(reading: Reading) -> dict[str, Any]:
+def _list_refusals(reading: Reading) -> dict[str, object]:
     """What the library refuses in a table, where it refuses anything."""
     found = {
         "refuses_unseen_": [column for column, is_gap in reading.refused if not is_gap],
@@ -441,7 +441,7 @@ def _require_parity(reading: Reading, ensemble: AdditiveEnsemble, rows: FloatArr
             )
 
 
-def _require_labels(model: Any, reading: Reading, X: Any) -> None:
+def _require_labels(model: Any, reading: Reading, X: object) -> None:
     """Refuse a reading whose side of the threshold is not the answer of the library, wherever arithmetic decides it."""
     ensemble, tables = reading.build(), []
     if X is not None:
@@ -461,7 +461,9 @@ def _require_labels(model: Any, reading: Reading, X: Any) -> None:
             )
 
 
-def _choose_units(estimator: CertifiedEstimator, rows: FloatArray | None, scaling: str | None) -> Any:
+def _choose_units(
+    estimator: CertifiedEstimator, rows: FloatArray | None, scaling: str | None
+) -> tuple[float, ...] | None:
     if scaling is None:
         return None
     if scaling not in SCALINGS:

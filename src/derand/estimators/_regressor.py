@@ -33,6 +33,7 @@ from derand.estimators._showing import as_table, name_all, name_unit
 from derand.explain import Explanations, Extreme, NumberExplanation, Reach, explain_regression
 from derand.model import Model
 from derand.noise import Noise
+from derand.tables import check_target
 from derand.threat import EVERY, Threat
 from derand.train import RegressionTable, RegressionTraining
 
@@ -60,7 +61,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
     def _train(self, table: RegressionTable, noise: Any) -> RegressionTraining:
         """Train on a table."""
 
-    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
+    def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
         """Train, and say what there is to warn of."""
         X, target, weights = self._read_numbers(X, y, sample_weight)
         encoding, matrix = self._learn_encoding(X)
@@ -80,13 +81,18 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         return training.warnings
 
     def _read_numbers(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[Any, FloatArray, FloatArray | None]:
+        self, X: object, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[object, FloatArray, FloatArray | None]:
         """The rows of positive weight, their targets and weights."""
         X = self._begin_fit(X, y, "numbers")
         return self._keep_weighted(X, read_targets(X, y), sample_weight)
 
-    def predict(self, X: Any) -> FloatArray:
+    def _doubt_columns(self, X: object, y: ArrayLike) -> str | None:
+        name = getattr(y, "name", None)
+        target = None if name is None else check_target(name, np.asarray(y, dtype=np.float64))
+        return " ".join(filter(None, [super()._doubt_columns(X, y), target])) or None
+
+    def predict(self, X: object) -> FloatArray:
         """The number that answers each row, by the `rule`: the median of noisy copies, or the expected score.
 
         Parameters
@@ -102,7 +108,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
 
     def certify_interval(
         self,
-        X: Any,
+        X: object,
         radius: float | None = None,
         *,
         l0: int | None = None,
@@ -147,7 +153,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
 
     def certify_radius(
         self,
-        X: Any,
+        X: object,
         tolerance: float,
         *,
         l0: int | None = None,
@@ -180,7 +186,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
 
     def attack_interval(
         self,
-        X: Any,
+        X: object,
         radius: float | None = None,
         *,
         threat: Threat | None = None,
@@ -222,7 +228,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
 
     def explain(
         self,
-        X: Any,
+        X: object,
         radius: float | None = None,
         *,
         threat: Threat | None = None,

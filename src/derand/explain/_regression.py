@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import FloatArray, PlotAxes
 from derand._core.markup import write_block, write_lines, write_table
 from derand._core.text import (
     format_exactly,
@@ -142,7 +140,7 @@ class NumberExplanation:
         parts.append(write_lines([*self.sentences, *self.found_texts]))
         return write_block(f"The answer is {_write(self.value)}.", *parts)
 
-    def plot(self) -> NDArray[Any]:
+    def plot(self) -> PlotAxes:
         """Draw what adds up to the answer, and beside it how far each column alone can move it.
 
         Returns

@@ -357,6 +357,8 @@ def _merge_stumps(feature: int, splits: FloatArray, grid: IntArray, missing: Flo
     `grid` has shape (2, n_stumps, n_outputs): scores left and right of each split.
     """
     score = None if np.isnan(missing).any() else tuple(np.rint(missing).sum(axis=0).astype(np.int64).tolist())
+    if splits.size == 1 and (grid[0] != grid[1]).any():
+        return StepFunction(feature, splits, grid[:, 0], score)
     edges, inverse = np.unique(splits, return_inverse=True)
     jumps = np.zeros((edges.size, grid.shape[2]), dtype=np.int64)
     np.add.at(jumps, inverse, grid[1] - grid[0])

@@ -93,7 +93,7 @@ class Subject:
         return name_category(value, self.categories[feature], has_new=self.estimator is not None)
 
 
-def name_estimator(estimator: Any) -> str:
+def name_estimator(estimator: object) -> str:
     """The class of an estimator, and what it was read from where that is another library's model."""
     source = getattr(estimator, "source_", None)
     return type(estimator).__name__ + (f" of a {source}" if source else "")
@@ -203,7 +203,7 @@ class IntervalInputs(Inputs):
         )
 
 
-def read_subject(clf: Any, noise: Noise | str | float | None, feature_names: Sequence[str] | None) -> Subject:
+def read_subject(clf: object, noise: Noise | str | float | None, feature_names: Sequence[str] | None) -> Subject:
     """The model, its noise and its names, from a fitted classifier or a bare model."""
     if is_model(clf):
         if noise is None:
@@ -258,7 +258,9 @@ def _list_codes(model: Model) -> dict[int, tuple[int, ...]]:
     }
 
 
-def read_inputs(subject: Subject, X: Any, y: ArrayLike | None, settings: ReportSettings | None = None) -> LabelInputs:
+def read_inputs(
+    subject: Subject, X: object, y: ArrayLike | None, settings: ReportSettings | None = None
+) -> LabelInputs:
     """Encode the rows once, certify them and check the labels."""
     asked = settings or ReportSettings()
     threats, has_threat = _list_threats(subject, asked)
@@ -296,7 +298,7 @@ def read_inputs(subject: Subject, X: Any, y: ArrayLike | None, settings: ReportS
     )
 
 
-def read_regression_inputs(reg: Any, X: Any, y: ArrayLike | None, settings: ReportSettings) -> IntervalInputs:
+def read_regression_inputs(reg: Any, X: object, y: ArrayLike | None, settings: ReportSettings) -> IntervalInputs:
     """Certify the rows by a regressor, encode them and check the true numbers."""
     from derand.estimators import encode_rows
 
@@ -336,7 +338,7 @@ def _require_rows(rows: Sized) -> None:
         raise ValueError("`X` must hold at least one row, got none.")
 
 
-def name_rows(X: Any, given: Sequence[Any] | None, n_rows: int) -> tuple[str | None, ...] | None:
+def name_rows(X: object, given: Sequence[object] | None, n_rows: int) -> tuple[str | None, ...] | None:
     """What rows are called: as given, or by the index of a frame that has one of its own."""
     if given is None:
         index = Origin.find(X).index
@@ -348,7 +350,7 @@ def name_rows(X: Any, given: Sequence[Any] | None, n_rows: int) -> tuple[str | N
     return tuple(None if one is None else " ".join(str(one).split()) for one in given)
 
 
-def _grade(subject: Subject, X: Any, matrix: FloatArray, certificates: Certificates) -> RowGrades:
+def _grade(subject: Subject, X: object, matrix: FloatArray, certificates: Certificates) -> RowGrades:
     """What the model says of each row besides its label."""
     if subject.estimator is not None:
         from derand.estimators import grade_rows

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from derand.app import Summary
 from derand.app.commands._answers import describe_answers, describe_radii, print_warnings, tabulate_confusion
@@ -68,7 +68,7 @@ def certify(
 
         if as_json and names_stream(output):
             raise ValueError("--json and --output - would both go to standard output: leave one out.")
-        summary: Any  # of one file, or of many
+        summary: object  # of one file, or of many
         if are_many:
             summary = certify_many(model, data, output, asked, many, advance)
         else:

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -40,7 +39,7 @@ def audit_file(
     settings: AuditSettings | None = None,
     *,
     advance: Callable[[int], None] = lambda rows: None,
-    **options: Any,
+    **options: object,
 ) -> Summary:
     """Prove again what a file of certificates claims, from the model and the data alone.
 

@@ -13,8 +13,8 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from derand._core.arrays import Cells
 from derand._core.files import PathLike
 from derand._core.threads import count_threads
 from derand.app import Summary
@@ -43,7 +43,7 @@ class _Parts(NamedTuple):
     """What is written of a batch."""
 
     results: Mapping[str, Any]
-    flips: Mapping[str, Any] | None
+    flips: Mapping[str, object] | None
     n_rows: int
 
 
@@ -55,7 +55,7 @@ def certify_file(
     *,
     spell: Spell = quote_parameter,
     advance: Callable[[int], None] = lambda rows: None,
-    **options: Any,
+    **options: object,
 ) -> Summary:
     """Certify every row of a CSV or Parquet file, batch by batch, and write what is certified of each.
 
@@ -223,7 +223,7 @@ class _Labels:
         }
         return self.copies.join_changed(flipped, own, self.source.decode(flipped, changed))
 
-    def count(self, found: Any, rows: Any, truth: Any, batch: pa.Table) -> None:
+    def count(self, found: Any, rows: object, truth: Any, batch: pa.Table) -> None:
         """Count a batch, with grades where the truth is known."""
         grades = None if truth is None else grade_rows(self.estimator, rows, found)
         self.tally.add(found, truth, grades, self.source, batch)
@@ -244,7 +244,7 @@ class _Values(_Labels):
         self.request = ValueRequest(self.estimator, self.source, self.asked)
         self.tally = IntervalTally()
 
-    def count(self, found: Any, rows: Any, truth: Any, batch: pa.Table) -> None:
+    def count(self, found: object, rows: object, truth: object, batch: pa.Table) -> None:
         """Count a batch."""
         self.tally.add(found, truth, self.source, batch)
 
@@ -265,7 +265,7 @@ def _require_places(output: PathLike, witness: PathLike | None, inputs: Sequence
             raise ValueError(f"The witnesses cannot go to {os.fspath(taken)} as well: name another file.")
 
 
-def _list_results(found: Certificates | Intervals | ToleranceRadii, first_row: int) -> dict[str, NDArray[Any]]:
+def _list_results(found: Certificates | Intervals | ToleranceRadii, first_row: int) -> dict[str, Cells]:
     """What is written of a batch, by column."""
     row = np.arange(first_row, first_row + len(found))
     if isinstance(found, Intervals):

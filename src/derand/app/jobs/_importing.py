@@ -49,7 +49,7 @@ def import_file(
     settings: ImportSettings | None = None,
     *,
     spell: Spell = quote_parameter,
-    **options: Any,
+    **options: object,
 ) -> Summary:
     """Read a model file of another library and save it as a model of ours, which can be certified.
 
@@ -102,7 +102,7 @@ def import_file(
         reading = _adopt_kinds(_adopt_names(reading, data), data, target)
         found = match_file(data, reading.encoding, target=target, classes=reading.classes)
     table = None if found is None else found.read_all()
-    given: dict[str, Any] = {"noise": asked.noise, "rule": asked.rule or "mean"}
+    given: dict[str, object] = {"noise": asked.noise, "rule": asked.rule or "mean"}
     given |= {"scaling": scaling, "decision_threshold": asked.decision_threshold, "cost": asked.cost, "n_jobs": None}
     estimator = _build(reading, found, table, given)
     measured = {} if found is None or table is None else _measure(estimator, found, table)

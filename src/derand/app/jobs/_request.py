@@ -36,7 +36,7 @@ def read_request(
     names: Sequence[str],
     l0: int | None,
     threat: Threat | PathLike | None,
-    changes: Mapping[str, Any],
+    changes: Mapping[str, object],
 ) -> Threat:
     """The threat that is asked for, or that of the classifier, with what is asked to be different.
 
@@ -58,7 +58,7 @@ def read_named(
     source: MatchedFile,
     l0: int | None,
     threat: Threat | PathLike | None,
-    changes: Mapping[str, Any],
+    changes: Mapping[str, object],
 ) -> tuple[Threat, Threat]:
     """The threat that is asked for, as it was given and with columns by number; refused where it names what is not."""
     given = read_request(estimator, source.names, l0, threat, changes)
@@ -165,7 +165,7 @@ def summarize_threat(given: Threat, named: Threat, resolved: Threat, source: Mat
     """
     names, numerical = source.names, source.encoding.numerical
 
-    def by_name(values: Mapping[Column, Any]) -> dict[str, Any]:
+    def by_name(values: Mapping[Column, object]) -> dict[str, Any]:
         return {names[at] if isinstance(at, int) else at: value for at, value in values.items()}
 
     return {

@@ -8,12 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import FloatArray, PlotAxes
 from derand._core.text import format_short, plural
 from derand.explain._contributions import Contributions, as_single_sum
 from derand.explain._names import Names
@@ -70,7 +68,7 @@ def draw_model(
     points: float,
     height: str,
     classes: Sequence[object] = (),
-) -> NDArray[Any]:
+) -> PlotAxes:
     """Shapes of a model's columns, the most important first.
 
     `model`: a vote of several has no shapes of its own, and is refused; `threat`: what may change, by numbers of

@@ -303,7 +303,7 @@ def _describe_number(inputs: Inputs, feature: int) -> WhatIfColumn:
     }
 
 
-def _describe_limit(limit: Any) -> dict[str, Any]:
+def _describe_limit(limit: object) -> dict[str, Any]:
     """A limit as `Perturbation.box` reads it, to the last bit."""
     if isinstance(limit, str):
         return {"share": float(limit.rstrip("%")) / 100}
@@ -426,7 +426,7 @@ def title_score(summary: Parts) -> str:
     return names.get(found["decides"], f"Score{unit}")
 
 
-def blocks(summary: Mapping[str, Any]) -> list[ui.Block]:
+def blocks(summary: Mapping[str, object]) -> list[ui.Block]:
     """The controls, which the page's script fills; of the page alone."""
     return [ui.Raw(render("whatif", summary))]
 

@@ -1,1 +1,1 @@
-"""Sums of decision trees over columns that they share: the least sum in a set of rows, by branch and bound."""
+"""Sums of decision trees over columns that they share: arrays in, arrays out."""

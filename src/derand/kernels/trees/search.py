@@ -130,7 +130,7 @@ def search_region(problem: Problem, goal: Goal, points: Points, spare: Region) -
     """Search the region; rows that are found are written to `points`."""
     limit, size, asked = goal.limit, goal.size, problem.asked
     is_nearest, has_norm = goal.kind == NEAREST, asked.norm == asked.norm  # noqa: PLR0124 - NaN
-    has_ball = has_norm and (is_nearest or (size < np.inf and asked.norm < np.inf))  # the region lies in that of linf
+    has_ball = has_norm and (is_nearest or (0.0 < size < np.inf and asked.norm < np.inf))  # else a box
     nodes, found, kept = make_room(problem)
     place_root(problem, nodes)
     top, looked, closed = 0, 0, LARGEST
@@ -156,8 +156,11 @@ def search_region(problem: Problem, goal: Goal, points: Points, spare: Region) -
                 is_any_sure = is_any_sure or is_sure
                 if goal.kind == ANY:
                     break
-                size, limit = (cost, limit) if is_nearest else (size, total)
-                top -= 1
+                if is_nearest:  # the same node may hold a nearer one
+                    size = cost
+                else:
+                    limit = total
+                    top -= 1
                 continue
             branch = choose_cost(top, nodes, problem, found, float(limit - total), kept)
         top, closed, nodes = _divide(top, branch, kept, limit, closed, nodes, problem)

@@ -106,18 +106,14 @@ class _Ledger:
                 self._measure(comparison.contrast, at, is_one, rivals[at], query)
 
     def _decide(self, contrast: Contrast, at: IntArray, is_one: BoolArray, rivals: IntArray, query: Query) -> None:
-        found = decide_within(
-            contrast, self.rows[at], is_one, self.perturbation, query.search.budget, query.n_threads
-        )
+        found = decide_within(contrast, self.rows[at], is_one, self.perturbation, query.search.budget, query.n_threads)
         worse = _RANKS[found.status] > _RANKS[self.status[at]]
         self.status[at[worse]], self.runner_up[at[worse]] = found.status[worse], rivals[worse]
         kept = worse & ((found.status == FLIPS) | (found.status == TIE))
         self.witness[at[kept]] = found.witness[kept]
 
     def _measure(self, contrast: Contrast, at: IntArray, is_one: BoolArray, rivals: IntArray, query: Query) -> None:
-        found = measure_radii(
-            contrast, self.rows[at], is_one, self.perturbation, query.search.budget, query.n_threads
-        )
+        found = measure_radii(contrast, self.rows[at], is_one, self.perturbation, query.search.budget, query.n_threads)
         nearer = found.attacked < self.attacked[at]
         self.attacked[at[nearer]], self.witness[at[nearer]] = found.attacked[nearer], found.witness[nearer]
         less = found.certified < self.certified[at]
@@ -145,7 +141,6 @@ class _Ledger:
             runner_up=self.runner_up if several else None,
             tree=tree,
         )
-
 
 
 def is_sure(model: AdditiveEnsemble, rows: FloatArray, is_one: BoolArray) -> BoolArray:

@@ -77,7 +77,7 @@ def _search_pairs(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verifier(Target):
-    """Rows with their labels, and what decides whether a changed row flips."""
+    """Rows with their labels, and what decides whether a changed row flips: the library alone, where it is given."""
 
     rows: FloatArray
     labels: IntArray
@@ -88,6 +88,8 @@ class Verifier(Target):
         """Whether each point has another label than the row that it belongs to."""
         if not at.size:
             return np.zeros(0, dtype=bool)
+        if self.library is not None:
+            return np.asarray(self.library(points) != self.labels[at])
         other = self.label(points, 1) != self.labels[at]
         return np.asarray(other & self._is_sure(points, at))
 

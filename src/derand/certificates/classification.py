@@ -21,7 +21,15 @@ from derand.certificates.bounds.packing import MAX_SUPPORT, pack_terms, pose_pro
 from derand.certificates.bounds.worst_case import NORMS
 from derand.certificates.kinds import Kind, Linear, Majority, OneSum, Pairwise, Trees, kind_of
 from derand.certificates.results.certificates import Certificates, Distribution
-from derand.certificates.rules.base import Bounds, Query, SearchedRows, TreeSearch, make_query, read_budget
+from derand.certificates.rules.base import (
+    DEFAULT_SEARCH,
+    Bounds,
+    Query,
+    SearchedRows,
+    TreeSearch,
+    make_query,
+    read_budget,
+)
 from derand.certificates.rules.registry import RULES, find_rule
 from derand.certificates.search.feasible_set import Target
 from derand.certificates.search.tree_witnesses import settle_witnesses
@@ -158,7 +166,7 @@ def certify_checked(
     backend: str | None = None,
     n_jobs: int | None = None,
     must_look: bool = False,
-    search: TreeSearch = TreeSearch(),  # noqa: B008
+    search: TreeSearch = DEFAULT_SEARCH,
 ) -> list[Certificates]:
     """`certify` for rows that were checked already: numbers of the model's width, missing only where it has a cell.
 
@@ -206,7 +214,7 @@ def certify_perturbed(
     backend: str | None = None,
     n_jobs: int | None = None,
     must_look: bool = False,
-    search: TreeSearch = TreeSearch(),  # noqa: B008
+    search: TreeSearch = DEFAULT_SEARCH,
 ) -> list[Certificates]:
     """`certify_checked` for a threat that was resolved already."""
     query = make_query(
@@ -269,9 +277,7 @@ def _add_witnesses(
     return replace(certificates, flips=flips, witness=witness)
 
 
-def _add_searched(
-    certificates: Certificates, found: SearchedRows, target: Target, rows: NDArray[Any]
-) -> Certificates:
+def _add_searched(certificates: Certificates, found: SearchedRows, target: Target, rows: NDArray[Any]) -> Certificates:
     """The same with what the search of a model with trees found."""
     settled = settle_witnesses(found, target, np.asarray(rows, dtype=np.float64), certificates.label)
     return replace(

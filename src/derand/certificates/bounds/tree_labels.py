@@ -1,4 +1,4 @@
-"""Labels of models with trees, and what the search proves of them: of several classes each pair, the nearest rival first.
+"""Labels of models with trees, and what the search proves: of several classes each pair, the nearest rival first.
 
 Owns which comparisons are searched, and what those of a row come to. A row whose own score lies within the rounding of
 the model that is meant is a tie. Must not know how a comparison is searched (`trees`).
@@ -75,7 +75,7 @@ def _rank_rivals(model: AdditiveEnsemble, rows: FloatArray, labels: IntArray) ->
         return 1 - labels[:, None]
     scores = model.score(rows) + np.array(model.offsets)
     order = np.argsort(-scores, axis=1, kind="stable")
-    return order[order != labels[:, None]].reshape(rows.shape[0], model.n_classes - 1)
+    return np.asarray(order[order != labels[:, None]].reshape(rows.shape[0], model.n_classes - 1))
 
 
 class _Ledger:
@@ -106,18 +106,14 @@ class _Ledger:
                 self._measure(comparison.contrast, at, is_one, rivals[at], query)
 
     def _decide(self, contrast: Contrast, at: IntArray, is_one: BoolArray, rivals: IntArray, query: Query) -> None:
-        found = decide_within(
-            contrast, self.rows[at], is_one, self.perturbation, query.search.budget, query.n_threads
-        )
+        found = decide_within(contrast, self.rows[at], is_one, self.perturbation, query.search.budget, query.n_threads)
         worse = _RANKS[found.status] > _RANKS[self.status[at]]
         self.status[at[worse]], self.runner_up[at[worse]] = found.status[worse], rivals[worse]
         kept = worse & ((found.status == FLIPS) | (found.status == TIE))
         self.witness[at[kept]] = found.witness[kept]
 
     def _measure(self, contrast: Contrast, at: IntArray, is_one: BoolArray, rivals: IntArray, query: Query) -> None:
-        found = measure_radii(
-            contrast, self.rows[at], is_one, self.perturbation, query.search.budget, query.n_threads
-        )
+        found = measure_radii(contrast, self.rows[at], is_one, self.perturbation, query.search.budget, query.n_threads)
         nearer = found.attacked < self.attacked[at]
         self.attacked[at[nearer]], self.witness[at[nearer]] = found.attacked[nearer], found.witness[nearer]
         less = found.certified < self.certified[at]
@@ -146,6 +142,15 @@ class _Ledger:
             tree=tree,
         )
 
+
+def is_sure_label(model: AdditiveEnsemble, rows: FloatArray) -> tuple[IntArray, BoolArray]:
+    """Label of each row, and whether the model that is meant certainly has it, too."""
+    labels, sure = label_trees(model, rows), np.ones(len(rows), dtype=bool)
+    for low, high in model.pairs:
+        at = np.flatnonzero((labels == low) | (labels == high))
+        if at.size:
+            sure[at] &= is_sure(compare_classes(model, low, high).model, rows[at], labels[at] == high)
+    return labels, sure
 
 
 def is_sure(model: AdditiveEnsemble, rows: FloatArray, is_one: BoolArray) -> BoolArray:

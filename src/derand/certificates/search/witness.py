@@ -89,7 +89,8 @@ class Verifier(Target):
         if not at.size:
             return np.zeros(0, dtype=bool)
         if self.library is not None:
-            return np.asarray(self.library(points) != self.labels[at])
+            after = self.library(points)
+            return np.asarray((after >= 0) & (after != self.labels[at]))
         other = self.label(points, 1) != self.labels[at]
         return np.asarray(other & self._is_sure(points, at))
 
@@ -204,7 +205,7 @@ def _subtract_outputs(member: AdditiveEnsemble) -> AdditiveEnsemble:
 def _subtract_terms(member: AdditiveEnsemble, rows: FloatArray, changed: FloatArray, noise: Noise | None) -> FloatArray:
     """What a change takes off the expected score, by column; a term of several columns counts in each of them."""
     lost = np.zeros(rows.shape)
-    for term in member.terms:
+    for term in member.terms:  # columns of one tree term count alike
         size = expect_term(term, rows, noise) - expect_term(term, changed, noise)
         lost[:, list(term.features)] += size[:, None]
     return np.nan_to_num(lost)

@@ -6,6 +6,7 @@ Owns `certify` and `distribution`. Must not know how a rule proves what it says.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, overload
@@ -37,7 +38,7 @@ from derand.certificates.search.witness import Verifier, search_witnesses, shrin
 from derand.kernels import DEFAULT_BACKEND, NotFiniteError, as_device
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, exp_upward, resolve_noise
-from derand.perturbation import Perturbation, resolve, warn_of_nothing
+from derand.perturbation import Perturbation, describe_unused, resolve, warn_of_nothing
 from derand.threat import Threat, as_threats
 
 
@@ -140,6 +141,9 @@ def certify(
     """
     threats = as_threats(l0, unseen, threat)
     chosen, rows = read_request(model, X, noise, threats, rule, proof, must_look=False)
+    unused = describe_unused(threats[0], model) if threats else None
+    if unused is not None:
+        warnings.warn(unused, stacklevel=2)
     results = certify_checked(
         model,
         rows,

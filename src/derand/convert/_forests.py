@@ -128,9 +128,13 @@ def _require_sound(forest: Forest, splits: IntArray, leaves: IntArray, encoding:
             "no table can hold."
         )
     if np.isnan(forest.edge[splits[~is_category]]).any():
-        raise ValueError("A threshold of the trees is NaN, so that rows have no way through them: train the model anew.")
+        raise ValueError(
+            "A threshold of the trees is NaN, so that rows have no way through them: train the model anew."
+        )
     if not np.isfinite(forest.value[leaves]).all():
-        raise ValueError("A leaf of the trees is NaN or infinite, so that their sum decides nothing: train the model anew.")
+        raise ValueError(
+            "A leaf of the trees is NaN or infinite, so that their sum decides nothing: train the model anew."
+        )
 
 
 def _drop_idle(forest: Forest) -> Forest:

@@ -40,6 +40,7 @@ from derand.estimators._inputs import check_whole, hint_columns, read_weights, r
 from derand.estimators._showing import draw_estimator, keep_densities, write_fitted
 from derand.model import Model
 from derand.noise import Gaussian, Noise, resolve_noise
+from derand.perturbation import describe_unused
 from derand.tables import ColumnWarning, TableEncoding, as_rows, describe_data_checks, is_frame, make_unseen, take_rows
 from derand.threat import Threat, as_threats
 from derand.train import SCALINGS, TrainingTable, measure_units
@@ -259,6 +260,9 @@ class CertifiedEstimator(BaseEstimator, ABC):
         chosen = self._choose_noise(noise, *named[:1])
         check_request(rule or self.rule, proof, chosen, named)
         threads = self.n_jobs if n_jobs is None else n_jobs
+        unused = describe_unused(named[0], self.ensemble_, self.encoding_.names) if named else None
+        if unused is not None:
+            warnings.warn(unused, stacklevel=3)
         return Request(self._encode_rows(X), chosen, named, rule or self.rule, proof, threads, search)
 
     def audit(

@@ -68,9 +68,7 @@ def _sum_trees(
         return shares if base.size > 1 else shares[:, -1] - 0.5
 
     source = f"sklearn.{type(model).__name__}"
-    return TreeReading(
-        trees, base, encoding, classes, link, raw_scores, source, n_roundings, DOUBLE, divisor=divisor
-    )
+    return TreeReading(trees, base, encoding, classes, link, raw_scores, source, n_roundings, DOUBLE, divisor=divisor)
 
 
 def _grow(tree: Any, value: FloatArray, takes_missing: bool = False) -> Tree:

@@ -119,7 +119,7 @@ class _Model:
             self._source,
             n_roundings=len(trees) // base.size + 4,
             unit=SINGLE,
-                slack=self._bound_weighing(trees, base) + (_TIE if classes is not None else 0.0),
+            slack=self._bound_weighing(trees, base) + (_TIE if classes is not None else 0.0),
         )
 
     def _refuse(self, kind: str) -> None:

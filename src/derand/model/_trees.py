@@ -175,6 +175,11 @@ class TreeTerm(Term):
         return True
 
     @property
+    def n_trees(self) -> int:
+        """How many trees it adds up."""
+        return int(self.roots.size)
+
+    @property
     def takes_missing(self) -> bool:
         """Whether one of its columns may hold NaN; `missing_features` says which."""
         return len(self.refused) < len(self.features)

@@ -139,6 +139,11 @@ class Term(Frozen, ABC):
         return np.zeros((rows.shape[0], self.n_outputs))
 
     @property
+    def largest_rounding(self) -> float:
+        """More than `bound_rounding` of any row and output."""
+        return 0.0
+
+    @property
     def n_trees(self) -> int:
         """How many trees it adds up; 0 where it has cells."""
         return 0

@@ -205,6 +205,12 @@ class TreeTerm(Term):
         sums = self._add_leaves(rows[:, list(self.features)], self.magnitudes)
         return np.asarray(sums * self.rounding * (1 + (self.roots.size + 4) * EPSILON))
 
+    @property
+    def largest_rounding(self) -> float:
+        """More than `bound_rounding` of any row and output: each tree counted by the largest leaf of all."""
+        most = float(self.magnitudes.max(initial=0.0))
+        return self.rounding * most * self.n_trees * (1 + (2 * self.n_trees + 16) * EPSILON)
+
     def reach_leaves(self, rows: FloatArray) -> IntArray:
         """The leaf of each tree that each row reaches, (n_rows, n_trees); rows hold all columns."""
         return reach_leaves(self.roots, self._splits._replace(positions=self.columns), rows)

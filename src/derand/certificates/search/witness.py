@@ -113,13 +113,14 @@ class Verifier(Target):
         if others or kind_of(member).effective_noise(self.noise) is not None:
             return False
         scores, errors = member.score(points), member.bound_errors(points)
+        home = self.labels[at]
         if member.threshold is not None:
-            return np.asarray(np.abs(scores - member.threshold) > errors)
+            ahead = scores - member.threshold
+            return np.asarray(np.where(home == 0, ahead > errors, -ahead >= errors))
         scores, every = scores + np.array(member.offsets), np.arange(at.size)
-        highest = (scores + errors)[every, self.labels[at]]
-        lowest = scores - errors
-        lowest[every, self.labels[at]] = -np.inf
-        return np.asarray(lowest.max(axis=1) > highest)
+        highest, lowest = (scores + errors)[every, home][:, None], scores - errors
+        is_lower = np.arange(lowest.shape[1]) < home[:, None]  # which wins where both are equal
+        return np.asarray(((lowest > highest) | ((lowest >= highest) & is_lower)).any(axis=1))
 
 
 def shrink_witnesses(verifier: Verifier, changed: FloatArray) -> FloatArray:

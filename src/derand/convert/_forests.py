@@ -21,6 +21,8 @@ LOWEST = float(-np.finfo(np.float64).max)
 """The edge of a split that parts missing numbers from all others: no finite number lies below it."""
 MOST_NODES = 2**24
 """Of one term, for trees in which several nodes lead to the same one: each gets a copy of it."""
+NO_THRESHOLD = "A threshold of the trees is NaN, so that rows have no way through them: train the model anew."
+NO_LEAF = "A leaf of the trees is NaN or infinite, so that their sum decides nothing: train the model anew."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -128,9 +130,9 @@ def _require_sound(forest: Forest, splits: IntArray, leaves: IntArray, encoding:
             "no table can hold."
         )
     if np.isnan(forest.edge[splits[~is_category]]).any():
-        raise ValueError("A threshold of the trees is NaN, so that rows have no way through them: train the model anew.")
+        raise ValueError(NO_THRESHOLD)
     if not np.isfinite(forest.value[leaves]).all():
-        raise ValueError("A leaf of the trees is NaN or infinite, so that their sum decides nothing: train the model anew.")
+        raise ValueError(NO_LEAF)
 
 
 def _drop_idle(forest: Forest) -> Forest:

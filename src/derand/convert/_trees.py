@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.convert._cells import CellAxis, CellFunctions, Total, connect, is_small
-from derand.convert._forests import LEAF, UNSEEN, Forest, join_forests, shape_forest
+from derand.convert._forests import LEAF, NO_LEAF, NO_THRESHOLD, UNSEEN, Forest, join_forests, shape_forest
 from derand.convert._reading import RawScores, Reading
 from derand.tables import Labels, TableEncoding
 
@@ -209,7 +209,11 @@ def part_trees(trees: Sequence[Tree], encoding: TableEncoding) -> Parts:
     found = Parts([], [], [])
     joined = []
     for tree in trees:
-        asked = set(tree.feature[tree.splits].tolist())
+        nodes = tree.nodes
+        is_leaf = tree.feature[nodes] == LEAF
+        if not np.isfinite(tree.value[nodes[is_leaf]]).all():
+            raise ValueError(NO_LEAF)
+        asked = set(tree.feature[nodes[~is_leaf]].tolist())
         if asked:
             joined.append((asked, tree))
         else:
@@ -283,6 +287,8 @@ def _make_axes(features: Sequence[int], trees: Sequence[Tree], encoding: TableEn
                     f"Column {encoding.name(feature)!r} is split both as a number and as a category, which no table "
                     "can hold."
                 )
+            if is_number and math.isnan(edge):
+                raise ValueError(NO_THRESHOLD)
             if is_number and math.isfinite(edge):
                 edges[feature].add(edge)
             if not tree.takes_missing:

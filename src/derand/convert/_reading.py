@@ -135,7 +135,7 @@ class Reading:
         assert respond is not None
         low, high = bracket_single(lambda scores: is_one(respond(scores)))
         if not math.isfinite(low):
-            raise ValueError(f"{self.source} answers the same whatever its raw score is: move its threshold.")
+            raise ValueError(f"{self.source} answers the same whatever its raw score is: no change of a row can move it.")
         middle = 0.5 * (low + high)
         one_step = np.nextafter(np.float32(low), np.float32(high)) == np.float32(high)
         found = self.part_ties(middle)

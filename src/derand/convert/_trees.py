@@ -23,7 +23,7 @@ from derand.tables import Labels, TableEncoding
 
 SINGLE = 2.0**-24
 DOUBLE = 2.0**-53
-_SHARES, _MOST_SHARES = 2.0**12, 2**20
+SHARES, _MOST_SHARES = 2.0**12, 2**20
 """Shares of leaves that are multiples of 1 / 4096, of up to a million trees, add up exactly in doubles."""
 _TIE = 2.0**-40
 """Far more than the rounding of a mean of shares, and far less than what two of them can differ by."""
@@ -193,7 +193,7 @@ class TreeReading:
 
 def is_whole(shares: FloatArray) -> BoolArray:
     """Whether additions of such shares lose nothing, (n, 1) of (n, n_outputs)."""
-    return np.asarray(np.rint(shares * _SHARES) == shares * _SHARES).all(axis=1, keepdims=True)
+    return np.asarray(np.rint(shares * SHARES) == shares * SHARES).all(axis=1, keepdims=True)
 
 
 class Parts(NamedTuple):
@@ -266,7 +266,7 @@ def sum_trees(
     for own in parts.many:
         shape, lone = shape_forest(join_forests([tree.forest for tree in own]), encoding, losses, divisor)
         if shape is not None and tie:
-            largest = divisor * (1 + n_outputs * tie / losses)
+            largest = divisor * (1 + (n_outputs + 8) * tie / losses)
             shape = shape._replace(magnitudes=np.where(is_whole(shape.values), 0.0, largest).repeat(n_outputs, axis=1))
         functions.trees += [shape] if shape is not None else []
         for leaf in lone:

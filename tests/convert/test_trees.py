@@ -12,8 +12,8 @@ import pytest
 
 from derand import AdditiveEnsemble
 from derand.convert._cells import CellFunctions
-from derand.convert._reading import Reading
 from derand.convert._forests import LEAF, UNSEEN, join_forests, shape_forest
+from derand.convert._reading import Reading
 from derand.convert._trees import Tree, TreeReading, bound_sum_error, part_trees, sum_trees
 from derand.tables import TableEncoding
 

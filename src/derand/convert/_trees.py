@@ -1,8 +1,8 @@
 """Decision trees in one common form, and their sums as functions of columns.
 
 A reader of trees gives a `TreeReading`: arrays, before anything is summed. What joins few columns becomes a function of
-their cells, all else stays trees. Owns which leaves reach which cells, and what the library's additions may lose. Must not know any library: a reader says how its library compares by the edge
-that it gives a split (`x >= edge` goes right).
+their cells, all else stays trees. Owns which leaves reach which cells, and what the library's additions may lose. Must
+not know any library: a reader says how its library compares by the edge that it gives a split (`x >= edge` goes right).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -193,7 +193,7 @@ class TreeReading:
 
 def is_whole(shares: FloatArray) -> BoolArray:
     """Whether additions of such shares lose nothing, (n, 1) of (n, n_outputs)."""
-    return np.asarray(np.rint(shares * SHARES) == shares * SHARES).all(axis=1, keepdims=True)
+    return np.asarray((np.rint(shares * SHARES) == shares * SHARES).all(axis=1, keepdims=True))
 
 
 class Parts(NamedTuple):
@@ -250,8 +250,8 @@ def sum_trees(
 ) -> tuple[CellFunctions, FloatArray]:
     """The sum of trees as functions of few columns and terms of trees, and the sum of trees without a split.
 
-    `losses`: what the library may lose by additions, relative to the leaves that a row reaches. `tie`: 0, or by how much
-    the scores of shares are moved apart: rows with a share that rounds have that much more of an error.
+    `losses`: what the library may lose by additions, relative to the leaves that a row reaches. `tie`: 0, or by how
+    much the scores of shares are moved apart: rows with a share that rounds have that much more of an error.
     """
     functions, constant = CellFunctions(), Total((), n_outputs)
     for tree in parts.lone:
@@ -260,7 +260,7 @@ def sum_trees(
         total = Total(tuple(axis.size for axis in axes.values()), n_outputs)
         for tree in own:
             for masks, leaf in _list_leaves(tree, 0, axes, {}):
-                cells = np.ix_(*(masks.get(feature, axis.all_cells) for feature, axis in axes.items()))
+                cells: Any = np.ix_(*(masks.get(feature, axis.all_cells) for feature, axis in axes.items()))
                 total.add(cells, leaf / divisor)
         functions.take(axes, total)
     for own in parts.many:

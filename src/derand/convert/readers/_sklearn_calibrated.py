@@ -36,7 +36,9 @@ class _Scores(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class _Shares(_Scores):
-    decision_function = property()  # type: ignore[assignment]
+    """One that has probabilities alone."""
+
+    decision_function = property()
 
 
 def read(model: Any) -> Reading:
@@ -44,8 +46,8 @@ def read(model: Any) -> Reading:
     require_fitted(model, hasattr(model, "calibrated_classifiers_"))
     if len(model.classes_) != 2:
         raise ValueError(
-            f"CalibratedClassifierCV calibrates each of {len(model.classes_)} classes by itself, which changes the order "
-            "of their scores: only that of two classes can be read; give the model inside it."
+            f"CalibratedClassifierCV calibrates each of {len(model.classes_)} classes by itself, which changes the "
+            "order of their scores: only that of two classes can be read; give the model inside it."
         )
     if len(model.calibrated_classifiers_) != 1:
         raise ValueError(
@@ -56,22 +58,22 @@ def read(model: Any) -> Reading:
     inner = thaw(own.estimator)
     if unwrap_threshold(inner) is not None or hasattr(inner, "ensemble_"):
         raise ValueError(
-            f"CalibratedClassifierCV is around a {type(inner).__name__}, whose own threshold it leaves out: calibrate the "
-            "model inside it, or certify it as it is."
+            f"CalibratedClassifierCV is around a {type(inner).__name__}, whose own threshold it leaves out: calibrate "
+            "the model inside it, or certify it as it is."
         )
     reading = read_model(inner)
     if reading.classes is None or len(reading.classes) != 2:
         raise ValueError(f"CalibratedClassifierCV is for two classes, got {reading.source} inside.")
     is_decision = hasattr(inner, "decision_function")
     found = _move(reading, _make_answers(own, model.classes_, is_decision), is_decision)
-    return replace(
-        found, link="none", calibration=(1.0, 0.0), respond=None, classes=np.asarray(model.classes_)
+    return replace(found, link="none", calibration=(1.0, 0.0), respond=None, classes=np.asarray(model.classes_))
+
+
+def _make_answers(own: Any, classes: Any, is_decision: bool) -> Callable[[Any], BoolArray]:
+    """Whether the calibrated classifier, which is asked itself, answers the second class at scores of the inner one."""
+    stub = type(own)(
+        (_Scores if is_decision else _Shares)(classes), own.calibrators, classes=classes, method=own.method
     )
-
-
-def _make_answers(own: Any, classes: Any, is_decision: bool) -> Callable[[FloatArray], BoolArray]:
-    """Whether the calibrated classifier answers the second class where the model inside scores so: it is asked itself."""
-    stub = type(own)((_Scores if is_decision else _Shares)(classes), own.calibrators, classes=classes, method=own.method)
 
     def answer(scores: FloatArray) -> BoolArray:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -82,7 +84,7 @@ def _make_answers(own: Any, classes: Any, is_decision: bool) -> Callable[[FloatA
     return answer
 
 
-def _move(reading: Reading, answer: Callable[[FloatArray], BoolArray], is_decision: bool) -> Reading:
+def _move(reading: Reading, answer: Callable[[Any], BoolArray], is_decision: bool) -> Reading:
     """The reading that decides where the answer changes."""
     if reading.respond is not None and not is_decision:
         respond = reading.respond

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -135,7 +135,9 @@ class Reading:
         assert respond is not None
         low, high = bracket_single(lambda scores: is_one(respond(scores)))
         if not math.isfinite(low):
-            raise ValueError(f"{self.source} answers the same whatever its raw score is: move its threshold.")
+            raise ValueError(
+                f"{self.source} answers the same whatever its raw score is: no change of a row can move it."
+            )
         middle = 0.5 * (low + high)
         one_step = np.nextafter(np.float32(low), np.float32(high)) == np.float32(high)
         found = self.part_ties(middle)
@@ -149,11 +151,10 @@ class Reading:
             assert scores is not None
             return -np.asarray(scores(rows), dtype=np.float64)
 
-        def turn(value: float | FloatArray | None) -> float | FloatArray | None:
-            return None if value is None else -np.asarray(value)  # type: ignore[return-value]
-
         def turn_fields(part: AnyShape, *names: str) -> AnyShape:
-            return part._replace(**{name: turn(getattr(part, name)) for name in names})
+            given: dict[str, Any] = {name: getattr(part, name) for name in names}
+            turned: dict[str, Any] = {name: None if one is None else -np.asarray(one) for name, one in given.items()}
+            return part._replace(**turned)
 
         return replace(
             self,
@@ -167,7 +168,7 @@ class Reading:
         )
 
     def move(self, start: float, error: float = 0.0) -> Reading:
-        """The same model of two classes with a raw score less `start`, which may be off by `error`: it decides there."""
+        """The same model of two classes, which decides at the raw score `start`, that may be off by `error`."""
         scores = self.raw_scores
 
         def raw_scores(rows: FloatArray) -> FloatArray:
@@ -185,7 +186,7 @@ class Reading:
         )
 
     def _choose_levels(self) -> int:
-        """The largest power of two at which all scores together keep their room; of a mean of trees, times their number."""
+        """The largest power of two, of a mean of trees times their number, at which all scores keep their room."""
         single: list[Shape | CategoryShape] = [*self.shapes, *self.tables]
         functions: list[Shape | CategoryShape | GridShape] = [*single, *self.grids]
         parts = [np.abs(one.values).max(initial=0.0) for one in functions]

@@ -23,6 +23,7 @@ from derand.convert import (
     adopt_table,
     compare_scores,
     decode_rows,
+    has_own_threshold,
     is_explained,
     probe_rows,
     read_model,
@@ -346,7 +347,7 @@ def from_model(
     if scaling == "auto":
         scaling = None if X is None else "standard"
     estimator = from_reading(reading, X, noise=noise, rule=rule, scaling=scaling, n_jobs=n_jobs, **asked)
-    if wrapped is not None:
+    if has_own_threshold(model):
         _require_labels(model, reading, X)
     if own_classes is not None and estimator.ensemble_.has_trees and asked == _NOT_MOVED:
         probes = probe_rows(reading, estimator.ensemble_, _FEW_PROBES)

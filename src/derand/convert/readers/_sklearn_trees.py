@@ -13,7 +13,8 @@ import numpy as np
 from derand._core.arrays import FloatArray, IntArray
 from derand.convert._columns import clean_categories, decode_rows, read_encoding, require_fitted
 from derand.convert._edges import after, after_single
-from derand.convert._trees import DOUBLE, LEAF, UNSEEN, Tree, TreeReading, place_values
+from derand.convert._forests import LEAF, UNSEEN
+from derand.convert._trees import DOUBLE, Tree, TreeReading, place_values
 from derand.tables import Category, Labels, TableEncoding
 
 _LOSSES_WITH_A_LINK = ("poisson", "gamma")

@@ -19,7 +19,8 @@ from derand._core.arrays import FloatArray
 from derand._core.later import import_extra
 from derand.convert._columns import order_categories, recode_rows, require_fitted
 from derand.convert._edges import from_single
-from derand.convert._trees import LEAF, SINGLE, UNSEEN, Tree, TreeReading, place_values
+from derand.convert._forests import LEAF, UNSEEN
+from derand.convert._trees import SINGLE, Tree, TreeReading, place_values
 from derand.tables import Category, Labels, TableEncoding
 
 NUMBERS = (
@@ -34,7 +35,7 @@ NUMBERS = (
 LOGITS = ("binary:logistic", "binary:logitraw", "multi:softprob", "multi:softmax")
 CLASSES = (*LOGITS, "binary:hinge")
 _TIE = 2.0**-20
-"""Of several classes labels are read off probabilities in single precision: raw scores this close to a tie are equal."""
+"""Of several classes labels are read off probabilities in single precision: raw scores as close as that are equal."""
 
 
 def read(model: Any) -> TreeReading:
@@ -124,7 +125,7 @@ class _Model:
             self._source,
             n_roundings=len(trees) // base.size + 4,
             unit=SINGLE,
-                slack=self._bound_weighing(trees, base) + (_TIE if base.size > 1 else 0.0),
+            slack=self._bound_weighing(trees, base) + (_TIE if base.size > 1 else 0.0),
             weighing=0.0 if self._weights is None else 4 * SINGLE * self._largest_weight,
             respond=respond if has_link else None,
         )
@@ -173,7 +174,8 @@ class _Model:
     def _empty_trees(self) -> Any:
         """A booster with the same trees, all of whose leaves are zero.
 
-        It is asked what raw scores begin with, since versions differ in what they store, and how probabilities are made.
+        It is asked what raw scores begin with, since versions differ in what they store, and how they become
+        probabilities.
         """
         import xgboost
 
@@ -202,7 +204,7 @@ class _Model:
 
     @property
     def _largest_weight(self) -> float:
-        return max([1.0, *map(abs, self._weights or ())])
+        return float(max([1.0, *map(abs, self._weights or ())]))
 
     def _bound_weighing(self, trees: Sequence[Tree], base: FloatArray) -> float:
         """What DART may lose beside additions of leaves, whose base it may take off again for each tree."""

@@ -168,6 +168,19 @@ def is_sure_label(model: AdditiveEnsemble, rows: FloatArray) -> tuple[IntArray, 
     return labels, sure
 
 
+def differs_surely(model: AdditiveEnsemble, rows: FloatArray, labels: IntArray) -> BoolArray:
+    """Which rows certainly have another label than these, by the model that is meant as well."""
+    scores, differs = _compare_scores(model, rows), np.zeros(len(rows), dtype=bool)
+    winners = _choose_labels(scores)
+    low, high = np.minimum(winners, labels), np.maximum(winners, labels)
+    moved = np.flatnonzero(winners != labels)
+    for pair in np.unique(np.stack([low[moved], high[moved]], axis=1), axis=0).tolist():
+        at = moved[(low[moved] == pair[0]) & (high[moved] == pair[1])]
+        ahead = scores[at, pair[1]] - scores[at, pair[0]]
+        differs[at] = _is_sure(compare_classes(model, *pair).model, rows[at], ahead, winners[at] == pair[1])
+    return differs
+
+
 def _is_sure(model: AdditiveEnsemble, rows: FloatArray, ahead: IntArray, is_one: BoolArray) -> BoolArray:
     """Whether the model that is meant certainly has this label, for a comparison and how far its score is ahead."""
     largest = model.score_error + sum(term.largest_rounding for term in model.terms if term.is_tree)

@@ -16,6 +16,7 @@ import numpy as np
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.pairwise import build_pair
+from derand.certificates.bounds.tree_labels import differs_surely
 from derand.certificates.kinds import Linear, Pairwise, kind_of, stands_for_another
 from derand.certificates.search.feasible_set import Target, are_same
 from derand.certificates.search.linear import attack_linear
@@ -91,6 +92,8 @@ class Verifier(Target):
         if self.library is not None:
             after = self.library(points)
             return np.asarray((after >= 0) & (after != self.labels[at]))
+        if self.with_error and self.model.has_trees:
+            return differs_surely(self.model.members[0], points, self.labels[at])
         other = self.label(points, 1) != self.labels[at]
         return np.asarray(other & self._is_sure(points, at))
 

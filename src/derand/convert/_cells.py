@@ -1,7 +1,7 @@
 """Functions of cells: how a column is cut into cells, exact sums over them, and what becomes of these sums.
 
-Owns which columns are joined into one function, and how large it may be; what is larger stays trees. Must not know trees, pipelines or
-any library.
+Owns which columns are joined into one function, and how large it may be; what is larger stays trees. Must not know
+trees, pipelines or any library.
 """
 
 from __future__ import annotations

@@ -19,8 +19,10 @@ from derand.tables import TableEncoding
 LEAF, UNSEEN = -1, -1
 LOWEST = float(-np.finfo(np.float64).max)
 """The edge of a split that parts missing numbers from all others: no finite number lies below it."""
-MOST_NODES = 2**24
+MOST_NODES = 2**21
 """Of one term, for trees in which several nodes lead to the same one: each gets a copy of it."""
+NO_THRESHOLD = "A threshold of the trees is NaN, so that rows have no way through them: train the model anew."
+NO_LEAF = "A leaf of the trees is NaN or infinite, so that their sum decides nothing: train the model anew."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,7 +95,11 @@ def shape_forest(
     lone = list(forest.value[forest.roots[is_lone]])
     if is_lone.all():
         return None, lone
-    nodes, tree, left, right = _number_nodes(forest, forest.roots[~is_lone])
+    forest = replace(forest, roots=forest.roots[~is_lone])
+    children = np.concatenate([forest.left[forest.feature != LEAF], forest.right[forest.feature != LEAF]])
+    if np.unique(children).size < children.size:
+        forest = _Copies(forest).forest
+    nodes, tree, left, right = _number_nodes(forest)
     feature = forest.feature[nodes]
     is_leaf = feature == LEAF
     numbers = np.where(is_leaf, ~(np.cumsum(is_leaf) - 1), np.cumsum(~is_leaf) - 1)
@@ -128,9 +134,9 @@ def _require_sound(forest: Forest, splits: IntArray, leaves: IntArray, encoding:
             "no table can hold."
         )
     if np.isnan(forest.edge[splits[~is_category]]).any():
-        raise ValueError("A threshold of the trees is NaN, so that rows have no way through them: train the model anew.")
+        raise ValueError(NO_THRESHOLD)
     if not np.isfinite(forest.value[leaves]).all():
-        raise ValueError("A leaf of the trees is NaN or infinite, so that their sum decides nothing: train the model anew.")
+        raise ValueError(NO_LEAF)
 
 
 def _drop_idle(forest: Forest) -> Forest:
@@ -162,11 +168,65 @@ def _drop_idle(forest: Forest) -> Forest:
     )
 
 
-def _number_nodes(forest: Forest, roots: IntArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-    """Nodes tree by tree, each behind its parent: their old numbers, their trees, and where their children stand.
+_Ways = dict[int, tuple[float, float, bool]]
+"""By column the numbers that reach a node, from one on and below another, and whether missing values do."""
 
-    A node to which several lead gets a copy for each.
-    """
+
+class _Copies:
+    """Trees in which several nodes lead to the same one, with a copy of it for each, of what rows can reach there."""
+
+    def __init__(self, forest: Forest) -> None:
+        self._forest, self._nodes = forest, list[int]()
+        self._left, self._right = list[int](), list[int]()
+        self._codes: dict[int, frozenset[int]] = {}
+        roots = [self._add(int(root), {}) for root in forest.roots]
+        nodes = np.array(self._nodes, dtype=np.int64)
+        self.forest = replace(
+            forest,
+            roots=np.array(roots, dtype=np.int64),
+            feature=forest.feature[nodes],
+            edge=forest.edge[nodes],
+            left=np.array(self._left, dtype=np.int64),
+            right=np.array(self._right, dtype=np.int64),
+            value=forest.value[nodes],
+            missing_left=forest.missing_left[nodes],
+            left_codes=self._codes,
+        )
+
+    def _add(self, node: int, ways: _Ways) -> int:
+        """The number of a copy; splits that send all that reach them to one side are left out."""
+        forest = self._forest
+        while (column := int(forest.feature[node])) != LEAF and node not in forest.left_codes:
+            low, high, gap = ways.get(column, (-math.inf, math.inf, column not in forest.refused))
+            edge, missing_left = float(forest.edge[node]), bool(forest.missing_left[node])
+            sides = [(low, min(high, edge), gap and missing_left), (max(low, edge), high, gap and not missing_left)]
+            is_reached = [first < last or own for first, last, own in sides]
+            if all(is_reached):
+                break
+            node = int(forest.left[node] if is_reached[0] else forest.right[node])
+        at = len(self._nodes)
+        if at > MOST_NODES:
+            raise ValueError(
+                f"The trees need more than {MOST_NODES} splits, since several nodes lead to the same ones: train fewer "
+                "or smaller trees, without zero_as_missing (LightGBM) and without bins in columns of their own."
+            )
+        self._nodes.append(node)
+        self._left.append(0)
+        self._right.append(0)
+        if column == LEAF:
+            return at
+        if node in forest.left_codes:
+            self._codes[at] = forest.left_codes[node]
+            self._left[at], self._right[at] = (self._add(int(one[node]), ways) for one in (forest.left, forest.right))
+        else:
+            self._left[at] = self._add(int(forest.left[node]), {**ways, column: sides[0]})
+            self._right[at] = self._add(int(forest.right[node]), {**ways, column: sides[1]})
+        return at
+
+
+def _number_nodes(forest: Forest) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Nodes tree by tree, each behind its parent: their old numbers, their trees, and where their children stand."""
+    roots = forest.roots
     levels, trees = [roots], [np.arange(roots.size)]
     lefts, rights, end = list[IntArray](), list[IntArray](), roots.size
     while levels[-1].size:
@@ -178,11 +238,6 @@ def _number_nodes(forest: Forest, roots: IntArray) -> tuple[IntArray, IntArray, 
         lefts.append(left)
         rights.append(right)
         end += 2 * count
-        if end > max(MOST_NODES, forest.feature.size):
-            raise ValueError(
-                f"The trees need more than {MOST_NODES} splits, since several nodes lead to the same ones: train fewer "
-                "or smaller trees, without zero_as_missing (LightGBM) and without bins in columns of their own."
-            )
         split = level[is_split]
         levels.append(np.concatenate([forest.left[split], forest.right[split]]))
         trees.append(np.concatenate([tree[is_split]] * 2))

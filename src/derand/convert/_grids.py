@@ -41,7 +41,9 @@ class _Grower:
         nodes, cells = np.array(self._leaves).T
         value[nodes] = self._values.reshape(-1, n_outputs)[cells]
         refused = frozenset(axis.feature for axis in self._axes if not axis.takes_missing)
-        return Forest(np.zeros(1, dtype=np.int64), feature, edge, left, right, value, missing_left, self._codes, refused)
+        return Forest(
+            np.zeros(1, dtype=np.int64), feature, edge, left, right, value, missing_left, self._codes, refused
+        )
 
     def _add(self, parts: list[_Part]) -> int:
         """The number of a new node over some cells of each column."""

@@ -1,8 +1,8 @@
 """Decision trees in one common form, and their sums as functions of columns.
 
 A reader of trees gives a `TreeReading`: arrays, before anything is summed. What joins few columns becomes a function of
-their cells, all else stays trees. Owns which leaves reach which cells, and what the library's additions may lose. Must not know any library: a reader says how its library compares by the edge
-that it gives a split (`x >= edge` goes right).
+their cells, all else stays trees. Owns which leaves reach which cells, and what the library's additions may lose. Must
+not know any library: a reader says how its library compares by the edge that it gives a split (`x >= edge` goes right).
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.convert._cells import CellAxis, CellFunctions, Total, connect, is_small
-from derand.convert._forests import LEAF, UNSEEN, Forest, join_forests, shape_forest
+from derand.convert._forests import LEAF, NO_LEAF, NO_THRESHOLD, UNSEEN, Forest, join_forests, shape_forest
 from derand.convert._reading import RawScores, Reading
 from derand.tables import Labels, TableEncoding
 
 SINGLE = 2.0**-24
 DOUBLE = 2.0**-53
-_SHARES, _MOST_SHARES = 2.0**12, 2**20
+SHARES, _MOST_SHARES = 2.0**12, 2**20
 """Shares of leaves that are multiples of 1 / 4096, of up to a million trees, add up exactly in doubles."""
 _TIE = 2.0**-40
 """Far more than the rounding of a mean of shares, and far less than what two of them can differ by."""
@@ -121,6 +121,8 @@ class TreeReading:
         What the library loses beside additions, relative to each leaf.
     divisor : int
         The library divides its sum by that number, as in a mean; leaves are given as they are before.
+    respond
+        As of Reading: the raw score of class 1 is where it answers more than 1/2.
     """
 
     trees: Sequence[Tree]
@@ -135,6 +137,7 @@ class TreeReading:
     slack: float = 0.0
     weighing: float = 0.0
     divisor: int = 1
+    respond: RawScores | None = None
 
     def sum_up(self) -> Reading:
         """The sum of all trees: a function per set of columns that share a tree, or the trees themselves."""
@@ -146,7 +149,8 @@ class TreeReading:
         functions, constant = sum_trees(parts, self.encoding, self.base.size, losses, self.divisor, tie)
         intercept = constant + self.base
         rounding = float(np.abs(intercept).max()) * EPSILON
-        fixed = 8 * self.unit if tie else self.bound_additions([tree for _, own in parts.few for tree in own])
+        few = [tree for _, own in parts.few for tree in own]
+        fixed = 8 * self.unit if tie else self.bound_additions(few) + self.bound_weighing(few)
         reading = Reading(
             self.encoding,
             functions.shapes,
@@ -159,7 +163,10 @@ class TreeReading:
             self.raw_scores,
             self.source,
             trees=functions.trees,
+            respond=self.respond,
         )
+        if self.respond is not None:
+            return reading.part_answers(lambda answers: answers[:, 1] > 0.5)
         return reading.part_ties(tie) if tie else reading
 
     def bound_additions(self, trees: Sequence[Tree]) -> float:
@@ -169,6 +176,10 @@ class TreeReading:
             bound_sum_error(self.n_roundings, abs(start) + math.fsum(own), self.unit)
             for own, start in zip(largest.T.tolist(), self.base.tolist(), strict=True)
         )
+
+    def bound_weighing(self, trees: Sequence[Tree]) -> float:
+        """What weighing the leaves of some trees may lose."""
+        return self.weighing * math.fsum(float(tree.largest_leaves.max()) for tree in trees) / self.divisor
 
     def _measure_tie(self, parts: Parts) -> float:
         """By how much scores of classes are moved apart where shares of trees can be equal; 0 where they are not moved.
@@ -182,7 +193,7 @@ class TreeReading:
 
 def is_whole(shares: FloatArray) -> BoolArray:
     """Whether additions of such shares lose nothing, (n, 1) of (n, n_outputs)."""
-    return np.asarray(np.rint(shares * _SHARES) == shares * _SHARES).all(axis=1, keepdims=True)
+    return np.asarray((np.rint(shares * SHARES) == shares * SHARES).all(axis=1, keepdims=True))
 
 
 class Parts(NamedTuple):
@@ -198,7 +209,11 @@ def part_trees(trees: Sequence[Tree], encoding: TableEncoding) -> Parts:
     found = Parts([], [], [])
     joined = []
     for tree in trees:
-        asked = set(tree.feature[tree.splits].tolist())
+        nodes = tree.nodes
+        is_leaf = tree.feature[nodes] == LEAF
+        if not np.isfinite(tree.value[nodes[is_leaf]]).all():
+            raise ValueError(NO_LEAF)
+        asked = set(tree.feature[nodes[~is_leaf]].tolist())
         if asked:
             joined.append((asked, tree))
         else:
@@ -235,8 +250,8 @@ def sum_trees(
 ) -> tuple[CellFunctions, FloatArray]:
     """The sum of trees as functions of few columns and terms of trees, and the sum of trees without a split.
 
-    `losses`: what the library may lose by additions, relative to the leaves that a row reaches. `tie`: 0, or by how much
-    the scores of shares are moved apart: rows with a share that rounds have that much more of an error.
+    `losses`: what the library may lose by additions, relative to the leaves that a row reaches. `tie`: 0, or by how
+    much the scores of shares are moved apart: rows with a share that rounds have that much more of an error.
     """
     functions, constant = CellFunctions(), Total((), n_outputs)
     for tree in parts.lone:
@@ -245,13 +260,13 @@ def sum_trees(
         total = Total(tuple(axis.size for axis in axes.values()), n_outputs)
         for tree in own:
             for masks, leaf in _list_leaves(tree, 0, axes, {}):
-                cells = np.ix_(*(masks.get(feature, axis.all_cells) for feature, axis in axes.items()))
+                cells: Any = np.ix_(*(masks.get(feature, axis.all_cells) for feature, axis in axes.items()))
                 total.add(cells, leaf / divisor)
         functions.take(axes, total)
     for own in parts.many:
         shape, lone = shape_forest(join_forests([tree.forest for tree in own]), encoding, losses, divisor)
         if shape is not None and tie:
-            largest = divisor * (1 + n_outputs * tie / losses)
+            largest = divisor * (1 + (n_outputs + 8) * tie / losses)
             shape = shape._replace(magnitudes=np.where(is_whole(shape.values), 0.0, largest).repeat(n_outputs, axis=1))
         functions.trees += [shape] if shape is not None else []
         for leaf in lone:
@@ -272,6 +287,8 @@ def _make_axes(features: Sequence[int], trees: Sequence[Tree], encoding: TableEn
                     f"Column {encoding.name(feature)!r} is split both as a number and as a category, which no table "
                     "can hold."
                 )
+            if is_number and math.isnan(edge):
+                raise ValueError(NO_THRESHOLD)
             if is_number and math.isfinite(edge):
                 edges[feature].add(edge)
             if not tree.takes_missing:

@@ -119,7 +119,7 @@ class Folded:
 
     def _add_parts(self) -> None:
         """Add up the functions of columns that belong together."""
-        read = [(part.features, part) for part in self._parts]
+        read: list[tuple[Sequence[int], _Part | TreeShape]] = [(part.features, part) for part in self._parts]
         read += [(np.unique(shape.columns).tolist(), shape) for shape in self._reading.trees]
         sources = [({self._columns[feature].source for feature in features}, part) for features, part in read]
         for group, mixed in connect(sources):

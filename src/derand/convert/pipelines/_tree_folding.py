@@ -7,7 +7,7 @@ user's number, a split behind an encoder is one by categories. Must not know sci
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -59,9 +59,8 @@ class _Nodes:
 
     @staticmethod
     def of(forest: Forest) -> _Nodes:
-        parts = (forest.feature, forest.edge, forest.left, forest.right, forest.missing_left)
-        feature, edge, left, right, missing_left = (part.copy() for part in parts)
-        return _Nodes(forest, feature, edge, left, right, missing_left)
+        feature, left, right = (part.copy() for part in (forest.feature, forest.left, forest.right))
+        return _Nodes(forest, feature, forest.edge.copy(), left, right, forest.missing_left.copy())
 
     def add(self, feature: int, edge: float, left: int, right: int, missing_left: bool) -> int:
         """One more split, and its number."""

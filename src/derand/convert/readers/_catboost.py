@@ -18,7 +18,8 @@ from derand._core.arrays import FloatArray, IntArray
 from derand._core.later import import_extra
 from derand.convert._columns import require_fitted
 from derand.convert._edges import after_single
-from derand.convert._trees import DOUBLE, LEAF, Tree, TreeReading
+from derand.convert._forests import LEAF
+from derand.convert._trees import DOUBLE, Tree, TreeReading
 from derand.tables import TableEncoding
 
 _OWN = "PythonUserDefinedPerObject"

@@ -18,7 +18,8 @@ import numpy as np
 from derand._core.arrays import FloatArray
 from derand.convert._columns import order_categories, recode_rows, require_fitted
 from derand.convert._edges import after
-from derand.convert._trees import DOUBLE, LEAF, Tree, TreeReading, place_values
+from derand.convert._forests import LEAF
+from derand.convert._trees import DOUBLE, Tree, TreeReading, place_values
 from derand.tables import Category, Labels, TableEncoding
 
 NUMBERS = ("regression", "regression_l1", "huber", "fair", "quantile", "mape")

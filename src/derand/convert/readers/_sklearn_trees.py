@@ -13,7 +13,8 @@ import numpy as np
 from derand._core.arrays import FloatArray, IntArray
 from derand.convert._columns import clean_categories, decode_rows, read_encoding, require_fitted
 from derand.convert._edges import after, after_single
-from derand.convert._trees import DOUBLE, LEAF, UNSEEN, Tree, TreeReading, place_values
+from derand.convert._forests import LEAF, UNSEEN
+from derand.convert._trees import DOUBLE, Tree, TreeReading, place_values
 from derand.tables import Category, Labels, TableEncoding
 
 _LOSSES_WITH_A_LINK = ("poisson", "gamma")
@@ -68,9 +69,7 @@ def _sum_trees(
         return shares if base.size > 1 else shares[:, -1] - 0.5
 
     source = f"sklearn.{type(model).__name__}"
-    return TreeReading(
-        trees, base, encoding, classes, link, raw_scores, source, n_roundings, DOUBLE, divisor=divisor
-    )
+    return TreeReading(trees, base, encoding, classes, link, raw_scores, source, n_roundings, DOUBLE, divisor=divisor)
 
 
 def _grow(tree: Any, value: FloatArray, takes_missing: bool = False) -> Tree:

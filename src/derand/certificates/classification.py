@@ -6,6 +6,7 @@ Owns `certify` and `distribution`. Must not know how a rule proves what it says.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, overload
@@ -21,7 +22,15 @@ from derand.certificates.bounds.packing import MAX_SUPPORT, pack_terms, pose_pro
 from derand.certificates.bounds.worst_case import NORMS
 from derand.certificates.kinds import Kind, Linear, Majority, OneSum, Pairwise, Trees, kind_of
 from derand.certificates.results.certificates import Certificates, Distribution
-from derand.certificates.rules.base import Bounds, Query, SearchedRows, TreeSearch, make_query, read_budget
+from derand.certificates.rules.base import (
+    DEFAULT_SEARCH,
+    Bounds,
+    Query,
+    SearchedRows,
+    TreeSearch,
+    make_query,
+    read_budget,
+)
 from derand.certificates.rules.registry import RULES, find_rule
 from derand.certificates.search.feasible_set import Target
 from derand.certificates.search.tree_witnesses import settle_witnesses
@@ -29,7 +38,7 @@ from derand.certificates.search.witness import Verifier, search_witnesses, shrin
 from derand.kernels import DEFAULT_BACKEND, NotFiniteError, as_device
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, exp_upward, resolve_noise
-from derand.perturbation import Perturbation, resolve, warn_of_nothing
+from derand.perturbation import Perturbation, describe_unused, resolve, warn_of_nothing
 from derand.threat import Threat, as_threats
 
 
@@ -132,6 +141,9 @@ def certify(
     """
     threats = as_threats(l0, unseen, threat)
     chosen, rows = read_request(model, X, noise, threats, rule, proof, must_look=False)
+    unused = describe_unused(threats[0], model) if threats else None
+    if unused is not None:
+        warnings.warn(unused, stacklevel=2)
     results = certify_checked(
         model,
         rows,
@@ -158,7 +170,7 @@ def certify_checked(
     backend: str | None = None,
     n_jobs: int | None = None,
     must_look: bool = False,
-    search: TreeSearch = TreeSearch(),  # noqa: B008
+    search: TreeSearch = DEFAULT_SEARCH,
 ) -> list[Certificates]:
     """`certify` for rows that were checked already: numbers of the model's width, missing only where it has a cell.
 
@@ -206,7 +218,7 @@ def certify_perturbed(
     backend: str | None = None,
     n_jobs: int | None = None,
     must_look: bool = False,
-    search: TreeSearch = TreeSearch(),  # noqa: B008
+    search: TreeSearch = DEFAULT_SEARCH,
 ) -> list[Certificates]:
     """`certify_checked` for a threat that was resolved already."""
     query = make_query(
@@ -269,9 +281,7 @@ def _add_witnesses(
     return replace(certificates, flips=flips, witness=witness)
 
 
-def _add_searched(
-    certificates: Certificates, found: SearchedRows, target: Target, rows: NDArray[Any]
-) -> Certificates:
+def _add_searched(certificates: Certificates, found: SearchedRows, target: Target, rows: NDArray[Any]) -> Certificates:
     """The same with what the search of a model with trees found."""
     settled = settle_witnesses(found, target, np.asarray(rows, dtype=np.float64), certificates.label)
     return replace(

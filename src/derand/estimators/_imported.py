@@ -17,7 +17,7 @@ from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from derand._core.arrays import BoolArray, FloatArray
-from derand.certificates import expect_margins, measure_margins
+from derand.certificates import expect_margins, measure_margins, refuse_noise_on_trees
 from derand.convert import (
     Reading,
     adopt_table,
@@ -33,6 +33,7 @@ from derand.convert import (
 from derand.estimators._base import CertifiedEstimator, Columns, Training
 from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._inside import assemble
+from derand.estimators._library import ask_library
 from derand.estimators._regressor import CertifiedRegressor
 from derand.estimators._threshold import Cut, keep_sides, read_threshold
 from derand.model import AdditiveEnsemble
@@ -40,6 +41,8 @@ from derand.noise import Noise
 from derand.tables import CategoryKindError, TableEncoding, as_rows, list_other_floats, take_rows
 from derand.train import SCALINGS, RegressionTable, RegressionTraining, TrainingTable, measure_units
 
+_NOT_MOVED = {"decision_threshold": None, "cost": None}
+_FEW_PROBES = 200
 _PROBES = 2_000
 """Rows on which every import is compared with the library."""
 
@@ -68,6 +71,11 @@ class ImportedEstimator(CertifiedEstimator):
     @property
     def _default_noise(self) -> Noise | None:
         return None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the library's own object: copies and pickles do not ask it."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_library"}
 
     def _refuse_training(self) -> NoReturn:
         raise TypeError(
@@ -333,6 +341,7 @@ def from_model(
         moved = wrapped.inner._cut_as_wrapped(wrapped, type(model).__name__)
         return _cut_own(_give_back(moved, noise, rule, scaling), asked)
     reading = read_model(model)
+    own_classes = reading.classes
     if classes is not None:
         reading = _name_classes(reading, classes)
     if scaling == "auto":
@@ -340,6 +349,9 @@ def from_model(
     estimator = from_reading(reading, X, noise=noise, rule=rule, scaling=scaling, n_jobs=n_jobs, **asked)
     if has_own_threshold(model):
         _require_labels(model, reading, X)
+    if own_classes is not None and estimator.ensemble_.has_trees and asked == _NOT_MOVED:
+        probes = probe_rows(reading, estimator.ensemble_, _FEW_PROBES)
+        estimator._library = ask_library(model, reading.encoding, own_classes, estimator.ensemble_, probes)
     return estimator
 
 
@@ -406,6 +418,7 @@ def from_reading(
     units = _choose_units(estimator, rows, scaling)
     own = estimator._make_noise()
     if own is not None:
+        refuse_noise_on_trees(ensemble)
         given = own.units is not None or units is None
         own = own.name_units(encoding.names, units) if given else own.with_units(units)
     estimator.noise_ = own

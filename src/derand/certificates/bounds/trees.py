@@ -1,12 +1,13 @@
 """Sums of trees: whether a sum keeps its side within a perturbation, how far rows may be moved, and its least value.
 
-Enumeration of all cells, for small models: to be replaced by a search.
+Owns what a perturbation says in bins, classes and budgets, whole limits of the sum that cover every error, and how what
+the kernels find is told in rows and units. Must not know rules, several classes or how the search goes on.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import NamedTuple
 
@@ -14,13 +15,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
-from derand.model import Contrast, Term
+from derand._core.threads import run_blocks
+from derand.certificates.bounds.tree_packing import PackedTrees, list_words, pack_trees
+from derand.kernels.norms import measure_norms
+from derand.kernels.trees.forest import Asked
+from derand.kernels.trees.rows import FLIPS, HOLDS, TIE, UNDECIDED, Found, Limits, bound_rows, decide_rows, measure_rows
+from derand.model import Contrast
 from derand.perturbation import Perturbation
 
-HOLDS, FLIPS, UNDECIDED, TIE = range(4)
-"""What was found of a row: proven, a changed row that flips, the budget was spent, or within the model's rounding."""
-_SHRINK, _GROW = 1 - 4 * EPSILON, 1 + 4 * EPSILON
-_MOST = 10**5
+__all__ = [
+    "FLIPS",
+    "HOLDS",
+    "TIE",
+    "UNDECIDED",
+    "TreeRadii",
+    "TreeScores",
+    "TreeVerdicts",
+    "bound_scores",
+    "decide_within",
+    "measure_radii",
+]
+_BLOCK = 256
+_LARGEST = 2**62
+_HAIR = 1e-12
+"""By how much, relatively, sizes of changes are rounded up."""
 
 
 class TreeVerdicts(NamedTuple):
@@ -31,7 +49,7 @@ class TreeVerdicts(NamedTuple):
     """No point has an oriented score (score less threshold, its sign by the label) below it; grid units, errors
     included."""
     witness: FloatArray
-    """The changed row where it flips, or may; else the row."""
+    """The changed row where it flips, or may (TIE); else the row."""
     nodes: IntArray
     """Nodes of the search."""
 
@@ -42,8 +60,9 @@ class TreeRadii(NamedTuple):
     certified: FloatArray
     """Every change of a smaller size keeps the side; for norm 0, changes of so many numbers do."""
     attacked: FloatArray
-    """The size of the change to the witness, rounded up; infinite without one."""
+    """The size of the change to the witness, rounded up; infinite where none is known that flips for certain."""
     witness: FloatArray
+    """Where only a row was found that may flip, as within the rounding of the model that is meant: that one."""
     is_exact: BoolArray
     """Whether nothing lies between both."""
     nodes: IntArray
@@ -63,16 +82,6 @@ class TreeScores(NamedTuple):
     nodes: IntArray
 
 
-class _State(NamedTuple):
-    """What a number or a category may become: certified and attacked distance, and what it costs of the budgets."""
-
-    value: float
-    near: float
-    far: float
-    changes: int
-    missing: int
-
-
 def decide_within(
     contrast: Contrast,
     rows: FloatArray,
@@ -83,53 +92,38 @@ def decide_within(
     radius: FloatArray | None = None,
 ) -> TreeVerdicts:
     """Whether the sum of each row stays on its side of the threshold within the box, or within an open ball as well."""
-    rows = np.asarray(rows, dtype=np.float64)
-    found = TreeVerdicts(
-        np.full(len(rows), UNDECIDED, np.uint8), np.full(len(rows), -np.inf), rows.copy(), np.zeros(len(rows), np.int64)
-    )
-    for row in range(len(rows)):
-        points = _list_points(contrast, rows, row, perturbation, None if radius is None else float(radius[row]))
-        if points is None:
-            continue
-        every, _, far = points
-        inside = np.full(len(every), True) if radius is None else (far < radius[row]) | (far == 0)
-        low, high = _bound_oriented(contrast, every, bool(is_one[row]))
-        found.bound[row], found.nodes[row] = _round_down(min(low)), len(every)
-        holds, flips = _compare(low, high, bool(is_one[row]))
-        at = int(np.argmin([float(one) for one in low]))
-        if holds.all():
-            found.status[row] = HOLDS
-        elif (flips & inside).any():
-            found.status[row] = FLIPS
-            found.witness[row] = every[int(np.flatnonzero(flips & inside)[0])]
-        else:
-            found.status[row], found.witness[row] = TIE, every[at]
-    return found
+    question = _Question(contrast, rows, perturbation)
+    labels, sizes = _label(is_one), question.list_sizes(radius)
+    limits = question.list_limits()
+
+    def work(asked: Asked, part: slice, found: Found) -> None:
+        decide_rows(question.packed.forest, asked, limits, labels[part], sizes[part], budget, found)
+
+    found = question.run(work, n_threads)
+    witness = question.restore(found)
+    status = found.status
+    if radius is not None:  # of rows that were found a hair outside nothing is said
+        is_far = (question.measure(witness) >= radius) & ~question.is_own(witness)
+        is_far &= (status == FLIPS) | (status == TIE)
+        status, witness = np.where(is_far, UNDECIDED, status), np.where(is_far[:, None], question.rows, witness)
+    return TreeVerdicts(status.astype(np.uint8), question.subtract_threshold(found.bounds, labels), witness, found.nodes)
 
 
 def measure_radii(
     contrast: Contrast, rows: FloatArray, is_one: BoolArray, perturbation: Perturbation, budget: int, n_threads: int
 ) -> TreeRadii:
     """How far each row may be moved, in the norm of the perturbation, before its sum leaves its side."""
-    rows = np.asarray(rows, dtype=np.float64)
-    n = len(rows)
-    found = TreeRadii(np.zeros(n), np.full(n, np.inf), rows.copy(), np.zeros(n, dtype=bool), np.zeros(n, np.int64))
-    for row in range(n):
-        points = _list_points(contrast, rows, row, perturbation, None)
-        if points is None:
-            continue
-        every, near, far = points
-        holds, flips = _compare(*_bound_oriented(contrast, every, bool(is_one[row])), bool(is_one[row]))
-        least = near[~holds].min(initial=np.inf)
-        found.certified[row] = max(least - 1, 0) if perturbation.norm == 0 else least
-        if flips.any():
-            at = int(np.flatnonzero(flips)[np.argmin(far[flips])])
-            found.attacked[row], found.witness[row] = far[at], every[at]
-            found.is_exact[row] = near[at] == least
-        else:
-            found.is_exact[row] = least == np.inf
-        found.nodes[row] = len(every)
-    return found
+    question = _Question(contrast, rows, perturbation)
+    labels, limits = _label(is_one), question.list_limits()
+
+    def work(asked: Asked, part: slice, found: Found) -> None:
+        measure_rows(question.packed.forest, asked, limits, labels[part], budget, found)
+
+    found = question.run(work, n_threads)
+    certified = question.list_radii(found.certified)
+    witness = question.restore(found)
+    attacked = np.where(found.status == FLIPS, question.measure(witness), np.inf)
+    return TreeRadii(certified, attacked, witness, found.is_exact, found.nodes)
 
 
 def bound_scores(
@@ -141,153 +135,187 @@ def bound_scores(
     radius: FloatArray | None = None,
 ) -> TreeScores:
     """The least and the largest sum of each row within the box, or within an open ball as well."""
-    rows = np.asarray(rows, dtype=np.float64)
-    n = len(rows)
-    least, most, low, high = (np.full(n, sign * np.inf) for sign in (-1, 1, 1, -1))
-    found = TreeScores(least, most, low, high, rows.copy(), rows.copy(), np.zeros(n, np.int64))
-    for row in range(n):
-        points = _list_points(contrast, rows, row, perturbation, None if radius is None else float(radius[row]))
-        if points is None:
-            continue
-        every, _, far = points
-        inside = np.full(len(every), True) if radius is None else (far < radius[row]) | (far == 0)
-        found.nodes[row] = len(every)
-        scores = np.array([float(one) for one in _add_scores(contrast, every)])
-        for is_one, proven, attained, witness in ((True, least, low, found[4]), (False, most, high, found[5])):
-            bound = _round_down(min(_bound_oriented(contrast, every, is_one)[0]))
-            sign = 1 if is_one else -1
-            proven[row] = contrast.threshold + bound if is_one else contrast.threshold - bound
-            best = int(np.flatnonzero(inside)[np.argmin(sign * scores[inside])])
-            attained[row], witness[row] = scores[best], every[best]
-    return found
+    question = _Question(contrast, rows, perturbation)
+    sizes, ends, nodes = question.list_sizes(radius), [], 0
+    for label in (0, 1):
+
+        def work(asked: Asked, part: slice, found: Found, label: int = label) -> None:
+            bound_rows(question.packed.forest, asked, label, sizes[part], budget, found)
+
+        found = question.run(work, n_threads)
+        witness = question.restore(found)
+        if radius is not None:
+            is_far = question.measure(witness) >= radius
+            witness = np.where((is_far & ~question.is_own(witness))[:, None], question.rows, witness)
+        bound = question.subtract_errors(found.bounds)
+        ends.append((bound, _add_scores(contrast, witness), witness))
+        nodes = nodes + found.nodes
+    (least, low, least_witness), (most, high, most_witness) = ends
+    return TreeScores(least, -most, low, high, least_witness, most_witness, np.asarray(nodes))
 
 
-def _round_down(value: Fraction) -> float:
-    rounded = float(value)
-    return rounded if Fraction(rounded) <= value else float(np.nextafter(rounded, -np.inf))
+def _label(is_one: BoolArray) -> NDArray[np.uint8]:
+    """Which column of the leaves a row asks for: that of their negatives for class 0."""
+    return np.where(is_one, 0, 1).astype(np.uint8)
 
 
-def _add_scores(contrast: Contrast, points: FloatArray) -> IntArray:
-    total = np.zeros(len(points), dtype=np.int64)
+def _add_scores(contrast: Contrast, rows: FloatArray) -> FloatArray:
+    total = np.zeros(len(rows), dtype=np.int64)
     for term in contrast.terms:
-        total += term.score_rows(points).reshape(len(points))
-    return total
+        total += term.score_rows(rows).reshape(len(rows))
+    return total.astype(np.float64)
 
 
-def _bound_oriented(contrast: Contrast, points: FloatArray, is_one: bool) -> tuple[list[Fraction], list[Fraction]]:
-    """Score less threshold, its sign by the label: at least, and at most, for the model that is meant."""
-    scores = _add_scores(contrast, points)
-    errors = np.zeros(len(points))
-    for term in contrast.terms:
-        rounding = getattr(term, "bound_rounding", None)
-        if rounding is not None:
-            errors += rounding(points)[:, 0]
-    sign = 1 if is_one else -1
-    middle = [sign * (Fraction(one) - contrast.threshold) for one in scores.tolist()]
-    wide = [Fraction(one) + Fraction(contrast.score_error) for one in errors.tolist()]
-    return [m - w for m, w in zip(middle, wide, strict=True)], [m + w for m, w in zip(middle, wide, strict=True)]
+class _Question:
+    """Rows and a perturbation in the bins and classes of a forest, and what is found in rows and units again."""
 
+    def __init__(self, contrast: Contrast, rows: FloatArray, perturbation: Perturbation) -> None:
+        self.packed: PackedTrees = pack_trees(contrast.terms)
+        self.rows = np.ascontiguousarray(rows, dtype=np.float64)
+        self._contrast, self._perturbation = contrast, perturbation
+        self._values = np.ascontiguousarray(self.rows[:, self.packed.columns])
+        self._states, self._codes = self._list_classes()
 
-def _compare(low: list[Fraction], high: list[Fraction], is_one: bool) -> tuple[BoolArray, BoolArray]:
-    """At which points the label surely holds, and at which it surely does not."""
-    if is_one:
-        return np.array([one > 0 for one in low]), np.array([one <= 0 for one in high])
-    return np.array([one >= 0 for one in low]), np.array([one < 0 for one in high])
+    def _list_classes(self) -> tuple[NDArray[np.int32], dict[int, FloatArray]]:
+        """The class of each category, and the code that stands for each class that a category may change to."""
+        states, codes = np.full(self._values.shape, -1, dtype=np.int32), {}
+        for column, category in self.packed.categories.items():
+            states[:, column] = category.classes[category.locate(self._values[:, column])]
+            allowed = _list_codes(int(self.packed.columns[column]), category.codes, self._perturbation)
+            codes[column] = np.full(self.packed.forest.n_classes[column], np.inf)
+            codes[column][category.classes[category.locate(allowed)][::-1]] = allowed[::-1]  # the first one stays
+        return states, codes
 
+    def list_sizes(self, radius: FloatArray | None) -> FloatArray:
+        """Sizes of regions as kernels measure them: a little more than an open ball of that radius."""
+        if radius is None or self._perturbation.norm is None:
+            return np.full(len(self.rows), np.inf)
+        norm, sizes = self._perturbation.norm, np.asarray(radius, dtype=np.float64)
+        if norm in (0, math.inf):
+            return sizes
+        with np.errstate(over="ignore"):
+            return np.asarray((sizes if norm == 1 else sizes * sizes) * (1 + 8 * EPSILON * (self._values.shape[1] + 4)))
 
-def _list_points(
-    contrast: Contrast, rows: FloatArray, row: int, perturbation: Perturbation, radius: float | None
-) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-    """One point of each cell that the row can reach, with its certified and its attacked distance."""
-    low, high = perturbation.box(rows[[row]])
-    own = rows[row]
-    columns, options = [], []
-    for term in contrast.terms:
-        codes = term.category_codes
-        for column in term.features:
-            columns.append(column)
-            if column in codes:
-                options.append(_list_codes(float(own[column]), column, codes[column], perturbation))
-            else:
-                options.append(_list_values(float(own[column]), column, term, perturbation, low[0], high[0]))
-    if math.prod(map(len, options)) > _MOST:
-        return None
-    points, near, far = [], [], []
-    for chosen in itertools.product(*options):
-        if sum(one.changes for one in chosen) > perturbation.l0:
-            continue
-        if sum(one.missing for one in chosen) > perturbation.missing_budget:
-            continue
-        sizes = [_combine([getattr(one, end) for one in chosen], perturbation.norm) for end in ("near", "far")]
-        if radius is not None and sizes[1] > 0 and sizes[0] >= radius:
-            continue
-        point = own.copy()
-        point[columns] = [one.value for one in chosen]
-        points.append(point)
-        near.append(sizes[0] * (_SHRINK if perturbation.norm in (1, 2) else 1))
-        far.append(sizes[1] * (_GROW if perturbation.norm in (1, 2) else 1))
-    return np.array(points), np.array(near), np.array(far)
+    def list_radii(self, sizes: FloatArray) -> FloatArray:
+        """Radii of regions, rounded downward."""
+        norm = self._perturbation.norm
+        if norm == 0:
+            return np.maximum(sizes - 1.0, 0.0)
+        if norm == math.inf:
+            return sizes
+        shrink = 1 - 8 * EPSILON * (self._values.shape[1] + 4)
+        return np.asarray((sizes if norm == 1 else np.sqrt(sizes)) * shrink)
 
+    def list_limits(self) -> Limits:
+        """The least whole sum of each label that holds, and the largest that flips; the model's own error included."""
+        scale, error = 2**self.packed.shift, Fraction(self._contrast.score_error)
+        threshold = self._contrast.threshold
+        holds = [math.floor((threshold + error) * scale) + 1, math.ceil((error - threshold) * scale)]
+        flips = [math.floor((threshold - error) * scale), math.ceil((-threshold - error) * scale) - 1]
+        limits = [np.clip(np.array(ends, dtype=object), -_LARGEST, _LARGEST - 1).astype(np.int64) for ends in (holds, flips)]
+        return Limits(*limits)
 
-def _combine(sizes: list[float], norm: float | None) -> float:
-    if norm is None:
-        return 0.0
-    if norm == 0:
-        return float(sum(size > 0 for size in sizes))
-    return float(np.linalg.norm(sizes, ord=norm))
-
-
-def _list_codes(own: float, column: int, codes: FloatArray, perturbation: Perturbation) -> list[_State]:
-    found = [_State(own, 0.0, 0.0, 0, 0)]
-    if column in perturbation.frozen or not perturbation.l0:
-        return found
-    if column in perturbation.codes:
-        others = perturbation.codes[column].tolist()
-    else:
-        outside = [math.nan, min(float(codes.min(initial=0.0)), 0.0) - 1.0]
-        others = codes.tolist() + (outside if perturbation.unseen or not codes.size else [])
-    changed = [one for one in others if one != own and not (math.isnan(one) and math.isnan(own))]
-    return found + [_State(one, 0.0, 0.0, 1, 0) for one in changed]
-
-
-def _list_values(
-    own: float, column: int, term: Term, perturbation: Perturbation, low: FloatArray, high: FloatArray
-) -> list[_State]:
-    found = [_State(own, 0.0, 0.0, 0, 0)]
-    (edges,) = [axis.edges for axis in term.axes if axis.feature == column]
-    may_miss = perturbation.missing_budget > 0 and column in term.missing_features and column not in perturbation.frozen
-    if math.isnan(own):
-        if may_miss:
-            found += [_State(float(one), 0.0, 0.0, 0, 1) for one in [np.nextafter(edges[0], -np.inf), *edges]]
-        return found
-    if may_miss:
-        found.append(_State(math.nan, 0.0, 0.0, 0, 1))
-    if not perturbation.free[column]:
-        return found
-    unit, step = float(perturbation.units[column]), float(perturbation.steps[column])
-    for at, edge in enumerate(edges.tolist()):
-        begins, ends = (
-            (-np.inf if at == 0 else float(edges[at - 1])),
-            (np.inf if at + 1 == edges.size else edges[at + 1]),
+    def run(self, work: Callable[[Asked, slice, Found], None], n_threads: int) -> Found:
+        """Ask the kernels block by block."""
+        n_rows, asked = len(self.rows), self._ask()
+        found = Found(
+            np.full(n_rows, UNDECIDED, dtype=np.uint8),
+            np.zeros(n_rows, dtype=np.int64),
+            np.zeros(n_rows, dtype=np.int64),
+            np.zeros(n_rows),
+            np.zeros(n_rows, dtype=bool),
+            self._values.copy(),
+            self._states.copy(),
         )
-        if edge > own:
-            value = edge if not step else _step(own, step, edge)
-            inside = value < ends and value <= high[column]
-            near = (value if step else edge) - own
-        else:
-            value = float(np.nextafter(edge, -np.inf)) if not step else _step(own, -step, edge)
-            inside = value >= begins and value >= low[column] and value < edge
-            near = own - (value if step else edge)
-        if inside:
-            found.append(_State(value, near / unit * _SHRINK, abs(value - own) / unit * _GROW, 0, 0))
-    if perturbation.norm == 0:
-        found = [one._replace(near=1.0, far=1.0) if one.far else one for one in found]
-    return found
+
+        def one(part: slice) -> None:
+            low, high = self._perturbation.box(self.rows[part])
+            at = self.packed.columns
+            own = asked._replace(
+                values=self._values[part],
+                low=np.ascontiguousarray(low[:, at]),
+                high=np.ascontiguousarray(high[:, at]),
+                own_classes=self._states[part],
+            )
+            work(own, part, Found(*(array[part] for array in found)))
+
+        if n_rows:
+            run_blocks(one, n_rows, _BLOCK, n_threads)
+        return found
+
+    def _ask(self) -> Asked:
+        """What may become of rows; their own values are put in block by block."""
+        perturbation, forest, columns = self._perturbation, self.packed.forest, self.packed.columns
+        classes = np.zeros((columns.size, forest.sets.shape[1]), dtype=np.int64)
+        for column, codes in self._codes.items():
+            classes[column] = list_words(np.flatnonzero(codes != np.inf), forest.sets.shape[1])
+        may_miss = self.packed.takes_missing & (forest.n_classes == 0)
+        may_miss &= ~np.isin(columns, list(perturbation.frozen)) & bool(perturbation.missing_budget)
+        nothing = np.empty((0, columns.size))
+        return Asked(
+            nothing,
+            nothing,
+            nothing,
+            np.empty((0, columns.size), dtype=np.int32),
+            classes,
+            may_miss,
+            perturbation.units[columns].astype(np.float64),
+            np.where(perturbation.free, perturbation.steps, 0.0)[columns],
+            int(perturbation.l0),
+            int(perturbation.missing_budget),
+            math.nan if perturbation.norm is None else float(perturbation.norm),
+        )
+
+    def restore(self, found: Found) -> FloatArray:
+        """Rows that were found, with their codes."""
+        rows, columns = self.rows.copy(), self.packed.columns
+        for at, column in enumerate(columns.tolist()):
+            if at in self._codes:
+                changed = found.classes[:, at] != self._states[:, at]
+                rows[changed, column] = self._codes[at][found.classes[changed, at]]
+            else:
+                rows[:, column] = found.values[:, at]
+        return rows
+
+    def is_own(self, witness: FloatArray) -> BoolArray:
+        """Whether no number was moved."""
+        same = (witness == self.rows) | np.isnan(witness) | np.isnan(self.rows)
+        return np.asarray(same[:, list(self._list_numbers())].all(axis=1))
+
+    def measure(self, witness: FloatArray) -> FloatArray:
+        """Sizes of changes of numbers, rounded up; numbers that go missing or appear have none."""
+        norm, at = self._perturbation.norm, list(self._list_numbers())
+        changes = np.nan_to_num(witness[:, at] - self.rows[:, at], nan=0.0, posinf=np.inf, neginf=-np.inf)
+        if norm == 0:
+            return np.count_nonzero(changes, axis=1).astype(np.float64)
+        with np.errstate(over="ignore"):
+            return np.asarray(measure_norms(changes / self._perturbation.units[at], norm or 0.0) * (1 + _HAIR))
+
+    def _list_numbers(self) -> list[int]:
+        return [int(column) for at, column in enumerate(self.packed.columns) if at not in self._codes]
+
+    def subtract_errors(self, bounds: IntArray) -> FloatArray:
+        """Sums of leaves in grid units, less the model's fixed error, rounded down."""
+        values = np.nextafter(bounds.astype(np.float64), -np.inf) if self.packed.shift else bounds.astype(np.float64)
+        return self._take_error(np.where(np.abs(bounds) <= 2**53, bounds.astype(np.float64), values))
+
+    def subtract_threshold(self, bounds: IntArray, labels: NDArray[np.uint8]) -> FloatArray:
+        """The same above the threshold, its sign by the label."""
+        scaled = np.int64(self._contrast.threshold) << self.packed.shift
+        return self.subtract_errors(bounds + np.where(labels == 0, -scaled, scaled))
+
+    def _take_error(self, values: FloatArray) -> FloatArray:
+        error = self._contrast.score_error
+        values = values * 2.0**-self.packed.shift
+        return np.nextafter(values - error, -np.inf) if error else values
 
 
-def _step(own: float, step: float, edge: float) -> float:
-    """The nearest multiple of the step beyond an edge."""
-    k = max(math.floor((edge - own) / step) - 1, 1)
-    while (own + k * step < edge) if step > 0 else (own + k * step >= edge):
-        k += 1
-    return own + k * step
+def _list_codes(column: int, codes: FloatArray, perturbation: Perturbation) -> FloatArray:
+    """To what a category may change."""
+    if column in perturbation.frozen or not perturbation.l0:
+        return np.empty(0)
+    if column in perturbation.codes:
+        return perturbation.codes[column]
+    if perturbation.unseen or not codes.size:
+        return np.append(codes, [min(float(codes.min(initial=0.0)), 0.0) - 1.0, np.nan])
+    return codes

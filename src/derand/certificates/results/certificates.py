@@ -155,6 +155,9 @@ class Certificates(RowResults):
         facts = [("rows", format_count(len(self)))]
         if verdict is not None:
             facts += [(name, format_count(int((verdict == name).sum()))) for name in ("holds", "flips", "undecided")]
+            facts += (
+                [] if self.is_tie is None else [("ties, which are undecided", format_count(int(self.is_tie.sum())))]
+            )
         elif len(self):
             facts.append(("certified", _count_share(radius > 0)))
             facts += list_quantiles(radius)

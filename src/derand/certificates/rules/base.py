@@ -21,7 +21,7 @@ from derand.noise import Noise
 from derand.perturbation import Perturbation
 
 LibraryLabels = Callable[[FloatArray], IntArray]
-"""Labels of rows, 0, 1, ..., as the library gives them that a model was read from."""
+"""Labels of rows, 0, 1, ..., as the library gives them that a model was read from; -1 where it gives none."""
 DEFAULT_BUDGET = 50_000
 """Nodes that the search of a model with trees may look at for each row."""
 
@@ -52,10 +52,13 @@ class SearchedRows(NamedTuple):
 
 
 class TreeSearch(NamedTuple):
-    """How models with trees are searched: nodes for each row, and the library's own answers, where these are at hand."""
+    """How models with trees are searched: nodes for each row, and the library's own answers where these are at hand."""
 
     budget: int = DEFAULT_BUDGET
     library: LibraryLabels | None = None
+
+
+DEFAULT_SEARCH = TreeSearch()
 
 
 def read_budget(budget: int | None) -> int:
@@ -143,7 +146,7 @@ class Query:
     proof: str = "best"
     preliminary: bool = False
     must_look: bool = False
-    search: TreeSearch = TreeSearch()
+    search: TreeSearch = DEFAULT_SEARCH
 
     def run(
         self, rows: NDArray[Any], block_rows: int, ask: Callable[[FloatArray], Sequence[NDArray[Any] | None]]
@@ -178,7 +181,7 @@ def make_query(
     n_jobs: int | None = None,
     backend: str | None = None,
     proof: str = "best",
-    search: TreeSearch = TreeSearch(),  # noqa: B008
+    search: TreeSearch = DEFAULT_SEARCH,
 ) -> Query:
     """The query about so many rows, with a backend of that name, else the one that their number and the model suit.
 

@@ -30,15 +30,15 @@ def settle_witnesses(found: SearchedRows, target: Target, rows: FloatArray, labe
     witness[at] = _reduce(Verifier(*asked, rows[at], labels[at], with_error=True), witness[at])
     if target.library is None:
         return found._replace(witness=witness)
-    if (target.library(witness[at]) == labels[at]).any():
+    if (target.library(witness[at]) == labels[at]).any():  # nothing else can be the reason: these are certain
         raise ValueError(
             "The fitted model of the library answers otherwise than it did when it was read: it was trained or changed "
             "since then. Call `from_model` again."
         )
     ties = np.flatnonzero(is_tie & (target.perturbation.norm is None))
     if ties.size:
-        is_own = target.library(rows[ties]) == labels[ties]
-        settled = ties[is_own & (target.library(witness[ties]) != labels[ties])]
+        is_own, after = target.library(rows[ties]) == labels[ties], target.library(witness[ties])
+        settled = ties[is_own & (after >= 0) & (after != labels[ties])]
         by_library = Verifier(*asked, rows[settled], labels[settled], library=target.library)
         witness[settled] = _reduce(by_library, witness[settled])
         flips[settled], is_tie[settled] = True, False
@@ -91,4 +91,3 @@ def _round_outward(before: FloatArray, after: FloatArray, digits: int) -> tuple[
         is_beyond = (values - after) * np.sign(move) >= 0
     is_short = (np.abs(decimals) <= 22) & (np.abs(whole) < _LARGEST) & is_beyond
     return np.where(is_short, values, after), is_short
-

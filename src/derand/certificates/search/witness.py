@@ -89,7 +89,8 @@ class Verifier(Target):
         if not at.size:
             return np.zeros(0, dtype=bool)
         if self.library is not None:
-            return np.asarray(self.library(points) != self.labels[at])
+            after = self.library(points)
+            return np.asarray((after >= 0) & (after != self.labels[at]))
         other = self.label(points, 1) != self.labels[at]
         return np.asarray(other & self._is_sure(points, at))
 
@@ -112,13 +113,14 @@ class Verifier(Target):
         if others or kind_of(member).effective_noise(self.noise) is not None:
             return False
         scores, errors = member.score(points), member.bound_errors(points)
+        home = self.labels[at]
         if member.threshold is not None:
-            return np.asarray(np.abs(scores - member.threshold) > errors)
+            ahead = scores - member.threshold
+            return np.asarray(np.where(home == 0, ahead > errors, -ahead >= errors))
         scores, every = scores + np.array(member.offsets), np.arange(at.size)
-        highest = (scores + errors)[every, self.labels[at]]
-        lowest = scores - errors
-        lowest[every, self.labels[at]] = -np.inf
-        return np.asarray(lowest.max(axis=1) > highest)
+        highest, lowest = (scores + errors)[every, home][:, None], scores - errors
+        is_lower = np.arange(lowest.shape[1]) < home[:, None]  # which wins where both are equal
+        return np.asarray(((lowest > highest) | ((lowest >= highest) & is_lower)).any(axis=1))
 
 
 def shrink_witnesses(verifier: Verifier, changed: FloatArray) -> FloatArray:
@@ -204,7 +206,7 @@ def _subtract_outputs(member: AdditiveEnsemble) -> AdditiveEnsemble:
 def _subtract_terms(member: AdditiveEnsemble, rows: FloatArray, changed: FloatArray, noise: Noise | None) -> FloatArray:
     """What a change takes off the expected score, by column; a term of several columns counts in each of them."""
     lost = np.zeros(rows.shape)
-    for term in member.terms:
+    for term in member.terms:  # columns of one tree term count alike
         size = expect_term(term, rows, noise) - expect_term(term, changed, noise)
         lost[:, list(term.features)] += size[:, None]
     return np.nan_to_num(lost)

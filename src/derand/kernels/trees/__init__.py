@@ -1,1 +1,1 @@
-"""Trees: arrays in, arrays out."""
+"""Sums of decision trees over columns that they share: arrays in, arrays out."""

@@ -19,12 +19,14 @@ from derand._core.arrays import FloatArray
 from derand.auditing._linear import LinearNumberProof, read_linear_label
 from derand.auditing._predictions import LabelProof, NumberProof, Sums
 from derand.auditing._threat import AllowedChanges
+from derand.auditing.trees import TreeNumberProof, read_tree_labels, read_tree_numbers
 from derand.certificates import Certificates, Intervals, ToleranceRadii
 from derand.model import Model
+from derand.noise import Noise
 
 _HALVINGS = 12
 Claimed = Certificates | Intervals | ToleranceRadii
-_Number = NumberProof | LinearNumberProof
+_Number = NumberProof | LinearNumberProof | TreeNumberProof
 
 
 class RowClaims(ABC):
@@ -58,15 +60,36 @@ def read_claims(model: Model, rows: FloatArray, claimed: Claimed) -> Callable[[i
     """What is claimed about a row, given its index in the table."""
     threat = AllowedChanges.read(claimed.threat, model)
     threat.require_inside(rows)
-    sums = None if model.is_linear else Sums(model, claimed.noise, claimed.rule, threat)
+    asked = model, claimed.noise, claimed.rule, threat
     if isinstance(claimed, Certificates):
-        noise = claimed.noise if claimed.rule == "vote" else None
-        read = partial(read_linear_label, model, noise, threat) if sums is None else sums.read_label
+        read = _choose_label_reader(*asked)
         return lambda at: LabelClaims(model, read, rows[at], claimed, threat, at)
-    prove = partial(LinearNumberProof, model, threat) if sums is None else sums.read_number
+    prove = _choose_number_reader(*asked)
     if isinstance(claimed, Intervals):
         return lambda at: IntervalClaims(prove(rows[at]), claimed, threat, at)
     return lambda at: ToleranceClaims(prove(rows[at]), claimed, threat, at)
+
+
+def _choose_label_reader(
+    model: Model, noise: Noise | None, rule: str, threat: AllowedChanges
+) -> Callable[[FloatArray], LabelProof]:
+    """What reads what can be proven about the label of a row."""
+    if model.is_linear:
+        return partial(read_linear_label, model, noise if rule == "vote" else None, threat)
+    if model.has_trees:
+        return read_tree_labels(model, noise, rule, threat)
+    return Sums(model, noise, rule, threat).read_label
+
+
+def _choose_number_reader(
+    model: Model, noise: Noise | None, rule: str, threat: AllowedChanges
+) -> Callable[[FloatArray], _Number]:
+    """What reads what can be proven about the number that is predicted of a row."""
+    if model.is_linear:
+        return partial(LinearNumberProof, model, threat)
+    if model.has_trees:
+        return read_tree_numbers(model, noise, rule, threat)
+    return Sums(model, noise, rule, threat).read_number
 
 
 def list_checked(model: Model, claimed: Claimed) -> tuple[str, ...]:

@@ -137,8 +137,15 @@ class AllowedChanges:
         if column in self.may_become:
             listed = [float(one) for one in self.may_become[column]]
             return code in listed or (math.isnan(code) and any(map(math.isnan, listed)))
-        told = [term.describe() for one in model.members for term in one.terms if term.kind == "category_table"]
-        known = {float(one) for table in told if table["feature"] == column for one in table["categories"]}
+        terms = [term for one in model.members for term in one.terms if column in term.features]
+        known: set[float] = set()
+        for told in (term.describe() for term in terms if term.kind == "category_table"):
+            known.update(map(float, told["categories"]))
+        for term in terms:
+            if term.kind == "tree_term":  # not described: it may be large
+                known.update(term.category_codes[column].tolist())
+                if not math.isnan(code) and not code.is_integer():
+                    return False
         return self.unseen or not known or code in known
 
 

@@ -491,7 +491,7 @@ class CertifySettings:
         Of intervals; None is what the regressor was trained for. For numbers.
     tolerance : float or None
         By how much a value may move, in units of the target; then each row's radius is found. For numbers.
-    rule, proof, noise
+    rule, proof, noise, budget
         As for `certify` of the estimator.
     changes : mapping of str to value
         Fields of Threat that differ from those of the estimator's `default_threat`, such as {"norm": inf}; not beside
@@ -552,6 +552,14 @@ class CertifySettings:
         "noise",
         shown="the model's own",
         unit=_OF_SCALING,
+    )
+    budget: int | None = _option(
+        "Of models whose trees join many columns: how many nodes the search may look at for each row.",
+        "whole",
+        comment="nodes of the search for each row, of models whose trees join many columns",
+        metavar="NODES",
+        shown="50000",
+        least=1,
     )
     changes: Mapping[str, Any] = field(default_factory=dict)
     l0: int | None = None

@@ -13,6 +13,7 @@ from derand.certificates.bounds.deduction import CONSTANT as DEDUCTION
 from derand.certificates.bounds.majority import vote_share
 from derand.certificates.bounds.missing import fill_missing
 from derand.certificates.bounds.packing import pack_terms
+from derand.certificates.bounds.tree_labels import is_sure_label
 from derand.certificates.classification import (
     certify,
     certify_checked,
@@ -22,7 +23,7 @@ from derand.certificates.classification import (
 from derand.certificates.labels import expect_margins, find_labels, measure_margins, place_scores, weigh_votes
 from derand.certificates.ranking import rank_rows
 from derand.certificates.results.certificates import Certificates, Distribution
-from derand.certificates.rules.base import PROOFS
+from derand.certificates.rules.base import PROOFS, LibraryLabels, TreeSearch, read_budget
 from derand.certificates.rules.registry import RULES, find_rule
 
 if TYPE_CHECKING:
@@ -74,7 +75,9 @@ __all__ = [
     "Explanation",
     "IntervalAttacks",
     "Intervals",
+    "LibraryLabels",
     "ToleranceRadii",
+    "TreeSearch",
     "UnsoundError",
     "Verifier",
     "attack",
@@ -93,10 +96,12 @@ __all__ = [
     "find_answers",
     "find_labels",
     "find_rule",
+    "is_sure_label",
     "measure_margins",
     "pack_terms",
     "place_scores",
     "rank_rows",
+    "read_budget",
     "refine_change",
     "round_flip",
     "vote_share",

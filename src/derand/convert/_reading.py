@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from derand._core.arrays import FloatArray
-from derand.model import AdditiveEnsemble, CategoryShape, GridShape, Line, Shape
+from derand._core.arrays import EPSILON, FloatArray
+from derand.model import AdditiveEnsemble, CategoryShape, GridShape, Line, Shape, TreeShape
 from derand.tables import Labels, TableEncoding
 
 RawScores = Callable[[FloatArray], FloatArray]
@@ -58,6 +58,10 @@ class Reading:
     calibration : (float, float)
         Slope and shift that turn a raw score into one of which the link makes probabilities, of two classes: not (1, 0)
         where the library cuts elsewhere than at one half.
+    trees : sequence of TreeShape
+        Sums of trees over columns that are in none of the functions above.
+    tie : float
+        By how much raw scores were moved down, so that equal shares lie on the side of the lower class: see `part_ties`.
     """
 
     encoding: TableEncoding
@@ -74,6 +78,8 @@ class Reading:
     refused: Sequence[tuple[int, bool]] = ()
     precise: Sequence[int] = ()
     calibration: tuple[float, float] = (1.0, 0.0)
+    trees: Sequence[TreeShape] = ()
+    tie: float = 0.0
 
     def build(self) -> AdditiveEnsemble:
         """The model on the finest grid that whole scores allow; its `score_error` covers rounding and arithmetic."""
@@ -87,18 +93,55 @@ class Reading:
             levels=levels,
             grids=self.grids,
             lines=self.lines,
+            trees=self.trees,
             arithmetic_error=self.arithmetic_error,
         )
 
+    def part_ties(self, tie: float) -> Reading:
+        """The same model with the raw score of each class a little below that of the class before it.
+
+        Equal scores go to the lower class, and sums of whole shares, which are exact, are then never at a threshold.
+        """
+        scores, count = self.raw_scores, np.size(self.intercept)
+        shift = tie if count == 1 else tie * np.arange(count)
+
+        def raw_scores(rows: FloatArray) -> FloatArray:
+            assert scores is not None
+            return np.asarray(scores(rows), dtype=np.float64) - shift
+
+        return replace(
+            self, intercept=self.intercept - shift, raw_scores=None if scores is None else raw_scores, tie=tie
+        )
+
+    def move(self, start: float, error: float = 0.0) -> Reading:
+        """The same model of two classes with a raw score less `start`, which may be off by `error`: it decides there."""
+        scores = self.raw_scores
+
+        def raw_scores(rows: FloatArray) -> FloatArray:
+            assert scores is not None
+            return np.asarray(scores(rows), dtype=np.float64) - start
+
+        slope, shift = self.calibration
+        rounding = 4 * EPSILON * (abs(float(self.intercept)) + abs(start))
+        return replace(
+            self,
+            intercept=float(self.intercept) - start,
+            arithmetic_error=(self.arithmetic_error + error + rounding) * (1 + 4 * EPSILON),
+            raw_scores=None if scores is None else raw_scores,
+            calibration=(slope, shift + slope * start),
+        )
+
     def _choose_levels(self) -> int:
-        """The largest power of two at which all scores together keep their room."""
+        """The largest power of two at which all scores together keep their room; of a mean of trees, times their number."""
         single: list[Shape | CategoryShape] = [*self.shapes, *self.tables]
         functions: list[Shape | CategoryShape | GridShape] = [*single, *self.grids]
         parts = [np.abs(one.values).max(initial=0.0) for one in functions]
         parts += [np.abs(one.other).max() for one in self.tables]
         parts += [np.abs(one.missing).max() for one in single if one.missing is not None]
+        parts += [one.largest_sum for one in self.trees]
         largest = float(np.abs(self.intercept).max()) + math.fsum(map(float, parts))
         if not math.isfinite(largest):
             raise ValueError(f"The scores of {self.source} must be finite, got nan or infinity.")
-        spare = _ROOM / max(largest, 2.0**-2)
-        return min(FINEST_LEVELS, int(2 ** max(0, math.floor(math.log2(spare)))))
+        divisor = max((one.divisor for one in self.trees), default=1)
+        spare = _ROOM / max(largest, 2.0**-2) / divisor
+        return divisor * min(FINEST_LEVELS, int(2 ** max(0, math.floor(math.log2(spare)))))

@@ -26,11 +26,21 @@ from derand._core.progress import listen, print_line, tell
 from derand._core.threads import count_threads
 from derand._core.units import NamedUnits
 from derand.auditing import Audit, audit
-from derand.certificates import Certificates, Intervals, ToleranceRadii, check_request, find_rule
+from derand.certificates import (
+    Certificates,
+    Intervals,
+    LibraryLabels,
+    ToleranceRadii,
+    TreeSearch,
+    check_request,
+    find_rule,
+    read_budget,
+)
 from derand.estimators._inputs import check_whole, hint_columns, read_weights, refuse_double_names, refuse_one_row
 from derand.estimators._showing import draw_estimator, keep_densities, write_fitted
 from derand.model import Model
 from derand.noise import Gaussian, Noise, resolve_noise
+from derand.perturbation import describe_unused
 from derand.tables import ColumnWarning, TableEncoding, as_rows, describe_data_checks, is_frame, make_unseen, take_rows
 from derand.threat import Threat, as_threats
 from derand.train import SCALINGS, TrainingTable, measure_units
@@ -60,11 +70,12 @@ class Request(NamedTuple):
     rule: str
     proof: str
     n_jobs: int | None
+    search: TreeSearch
 
     @property
     def how(self) -> dict[str, Any]:
-        """By which rule, proof and threads."""
-        return {"rule": self.rule, "proof": self.proof, "n_jobs": self.n_jobs}
+        """By which rule, proof and threads, and how models with trees are searched."""
+        return {"rule": self.rule, "proof": self.proof, "n_jobs": self.n_jobs, "search": self.search}
 
 
 class CertifiedEstimator(BaseEstimator, ABC):
@@ -83,6 +94,8 @@ class CertifiedEstimator(BaseEstimator, ABC):
     min_rows_per_category: int | None = None
     _needs_noise = True
     """Whether it is trained under noise."""
+    _library: LibraryLabels | None = None
+    """Answers of the library that it was read from, as long as that is at hand."""
 
     @property
     def _default_noise(self) -> Noise | None:
@@ -238,14 +251,19 @@ class CertifiedEstimator(BaseEstimator, ABC):
         noise: Noise | str | float | None,
         proof: str = "best",
         n_jobs: int | None = None,
+        budget: int | None = None,
     ) -> Request:
         """What is asked, refused before rows are read where it makes no sense."""
         check_is_fitted(self)
+        search = TreeSearch(read_budget(budget), self._library)
         named = [self._name_columns(one) for one in threats]
         chosen = self._choose_noise(noise, *named[:1])
         check_request(rule or self.rule, proof, chosen, named)
         threads = self.n_jobs if n_jobs is None else n_jobs
-        return Request(self._encode_rows(X), chosen, named, rule or self.rule, proof, threads)
+        unused = describe_unused(named[0], self.ensemble_, self.encoding_.names) if named else None
+        if unused is not None:
+            warnings.warn(unused, stacklevel=3)
+        return Request(self._encode_rows(X), chosen, named, rule or self.rule, proof, threads, search)
 
     def audit(
         self,

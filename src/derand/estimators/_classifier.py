@@ -23,12 +23,14 @@ from derand._core.progress import counting
 from derand.certificates import (
     Attacks,
     Certificates,
+    TreeSearch,
     attack,
     certify_checked,
     expect_margins,
     explain,
     find_labels,
     place_scores,
+    read_budget,
     weigh_votes,
 )
 from derand.estimators._base import Training
@@ -203,6 +205,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         noise: Noise | str | float | None = None,
         backend: str | None = None,
         n_jobs: int | None = None,
+        budget: int | None = None,
     ) -> Certificates: ...
 
     @overload
@@ -218,6 +221,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         noise: Noise | str | float | None = None,
         backend: str | None = None,
         n_jobs: int | None = None,
+        budget: int | None = None,
     ) -> list[Certificates]: ...
 
     def certify(
@@ -232,6 +236,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         noise: Noise | str | float | None = None,
         backend: str | None = None,
         n_jobs: int | None = None,
+        budget: int | None = None,
     ) -> Certificates | list[Certificates]:
         """Label of each row, and the radius within which no change can flip it.
 
@@ -258,7 +263,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             its labels may differ from those of `predict`. Radii count in the estimator's units; so does another noise
             that has no units itself. A number is a magnitude of the estimator's own kind of noise, in another norm of
             the kind that this asks for (as for `derand.certify`).
-        backend, n_jobs
+        backend, n_jobs, budget
             As for `derand.certify`; `n_jobs` is the estimator's where it is not given.
 
         Returns
@@ -272,7 +277,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             Where 50 rows or more all get one label: their certificates say nothing about the model, unless all of them
             are of that class indeed.
         """
-        request = self._ask(X, self._ask_threats(l0, unseen, threat), rule, noise, proof, n_jobs)
+        request = self._ask(X, self._ask_threats(l0, unseen, threat), rule, noise, proof, n_jobs, budget)
         with self._listen(), counting("certifying", len(request.rows)):
             certified = certify_checked(
                 self.ensemble_, request.rows, request.noise, request.threats, backend=backend, **request.how
@@ -380,6 +385,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         rule: str | None = None,
         noise: Noise | str | float | None = None,
         random_state: int = 0,
+        budget: int | None = None,
     ) -> Attacks:
         """The smallest change of each row that was found to flip its answer: an upper bound beside `certify`'s radius.
 
@@ -388,7 +394,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         X : array or frame of shape (n_rows, n_features)
         threat, rule, noise
             As for `certify`.
-        random_state : int
+        random_state, budget
             As for `derand.attack`.
 
         Returns
@@ -398,7 +404,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             index of `X` where the table that the classifier was trained on has names. A category that training did not
             see stands for all such.
         """
-        request = self._ask(X, self._ask_threats(None, None, threat), rule, noise)
+        request = self._ask(X, self._ask_threats(None, None, threat), rule, noise, budget=budget)
         with self._listen(), counting("attacking", len(request.rows)):
             found = attack(
                 self.ensemble_,
@@ -408,6 +414,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
                 threat=request.threats[0],
                 random_state=random_state,
                 n_jobs=request.n_jobs,
+                budget=request.search.budget,
             )
         found = found.with_classes(self.classes_).with_origin(X)
         return replace(found, rows=self._name_changed(found.rows, found.origin))
@@ -450,6 +457,7 @@ def certify_encoded(
     noise: Noise | str | float | None = None,
     backend: str | None = None,
     n_jobs: int | None = None,
+    budget: int | None = None,
 ) -> list[Certificates]:
     """`certify` for rows that `encode_rows` returned, for each of several threats that differ in `l0` alone."""
     asked = [classifier._name_columns(one) for one in threats]
@@ -462,5 +470,6 @@ def certify_encoded(
         proof=proof,
         backend=backend,
         n_jobs=classifier.n_jobs if n_jobs is None else n_jobs,
+        search=TreeSearch(read_budget(budget), classifier._library),
     )
     return [one.with_classes(classifier.classes_) for one in found]

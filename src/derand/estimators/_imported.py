@@ -32,6 +32,7 @@ from derand.convert import (
 from derand.estimators._base import CertifiedEstimator, Columns, Training
 from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._inside import assemble
+from derand.estimators._library import ask_library
 from derand.estimators._regressor import CertifiedRegressor
 from derand.estimators._threshold import Cut, keep_sides, read_threshold
 from derand.model import AdditiveEnsemble
@@ -39,6 +40,8 @@ from derand.noise import Noise
 from derand.tables import CategoryKindError, TableEncoding, as_rows, list_other_floats, take_rows
 from derand.train import SCALINGS, RegressionTable, RegressionTraining, TrainingTable, measure_units
 
+_NOT_MOVED = {"decision_threshold": None, "cost": None}
+_FEW_PROBES = 200
 _PROBES = 2_000
 """Rows on which every import is compared with the library."""
 
@@ -67,6 +70,11 @@ class ImportedEstimator(CertifiedEstimator):
     @property
     def _default_noise(self) -> Noise | None:
         return None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the library's own object: copies and pickles do not ask it."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_library"}
 
     def _refuse_training(self) -> NoReturn:
         raise TypeError(
@@ -332,6 +340,7 @@ def from_model(
         moved = wrapped.inner._cut_as_wrapped(wrapped, type(model).__name__)
         return _cut_own(_give_back(moved, noise, rule, scaling), asked)
     reading = read_model(model)
+    own_classes = reading.classes
     if classes is not None:
         reading = _name_classes(reading, classes)
     if scaling == "auto":
@@ -339,6 +348,9 @@ def from_model(
     estimator = from_reading(reading, X, noise=noise, rule=rule, scaling=scaling, n_jobs=n_jobs, **asked)
     if wrapped is not None:
         _require_labels(model, reading, X)
+    if own_classes is not None and estimator.ensemble_.has_trees and asked == _NOT_MOVED:
+        probes = probe_rows(reading, estimator.ensemble_, _FEW_PROBES)
+        estimator._library = ask_library(model, reading.encoding, own_classes, estimator.ensemble_, probes)
     return estimator
 
 

@@ -112,6 +112,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         proof: str = "best",
         noise: Noise | str | float | None = None,
         n_jobs: int | None = None,
+        budget: int | None = None,
     ) -> Intervals:
         """The number that answers each row, and an interval that no change within the radius can take it out of.
 
@@ -131,14 +132,14 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         rule, noise
             None is the estimator's own, so that values are those of `predict`. The noise "none" is the model as
             deployed, by the rule "mean".
-        proof, n_jobs
+        proof, n_jobs, budget
             As for `derand.certify_interval`.
 
         Returns
         -------
         Intervals
         """
-        request = self._ask(X, self._ask_threats(l0, unseen, threat), rule, noise, proof, n_jobs)
+        request = self._ask(X, self._ask_threats(l0, unseen, threat), rule, noise, proof, n_jobs, budget)
         rows, chosen, (asked,) = request.rows, request.noise, request.threats
         size = choose_radius(self, asked, radius)
         with self._listen(), counting("certifying", len(rows)):
@@ -157,6 +158,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         proof: str = "best",
         noise: Noise | str | float | None = None,
         n_jobs: int | None = None,
+        budget: int | None = None,
     ) -> ToleranceRadii:
         """The number that answers each row, and the radius within which it moves by the tolerance at most.
 
@@ -165,14 +167,14 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         X : array or frame of shape (n_rows, n_features)
         tolerance : float
             In units of the target.
-        l0, unseen, threat, rule, proof, noise, n_jobs
+        l0, unseen, threat, rule, proof, noise, n_jobs, budget
             As for `certify_interval`.
 
         Returns
         -------
         ToleranceRadii
         """
-        request = self._ask(X, self._ask_threats(l0, unseen, threat), rule, noise, proof, n_jobs)
+        request = self._ask(X, self._ask_threats(l0, unseen, threat), rule, noise, proof, n_jobs, budget)
         rows, chosen, (asked,) = request.rows, request.noise, request.threats
         with self._listen(), counting("certifying", len(rows)):
             found = certify_radius_checked(self.ensemble_, rows, chosen, asked, tolerance=tolerance, **request.how)

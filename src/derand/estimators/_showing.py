@@ -154,6 +154,11 @@ def draw_estimator(
     """Shapes of an estimator's columns; `threat` by numbers of columns, in the estimator's units."""
     if isinstance(max_columns, bool) or operator.index(max_columns) < 1:
         raise ValueError(f"`max_columns` must be a whole number, 1 or larger, got {max_columns!r}.")
+    if estimator.ensemble_.has_trees:
+        raise ValueError(
+            "`plot` draws what each column adds by itself, and the trees of this model join many columns: `explain` "
+            "tells what flips a row."
+        )
     from derand.explain.plots.model import Picture, draw_model
 
     importances = getattr(estimator, "feature_importances_", None)

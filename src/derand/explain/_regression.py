@@ -84,7 +84,8 @@ class NumberExplanation:
         The same in words.
     pushes : tuple of Contribution
         What each column adds to the base, from the strongest on; they add up to the answer. By the rule "vote" they add
-        up to the mean of noisy copies, and `rest` is what the median lies above it.
+        up to the mean of noisy copies, and `rest` is what the median lies above it. None for trees that join columns,
+        whose base is the answer.
     rest : float
     joint : Reach
         Where the answer stays while all numbers change within the radius.
@@ -121,7 +122,9 @@ class NumberExplanation:
     def __str__(self) -> str:
         table = self._list_contributions()
         width = max(len(size) for size, _ in table)
-        lines = [self.headline, "", "What adds up to it:", *(f"  {size:>{width}}  {text}" for size, text in table)]
+        lines = [self.headline]
+        if self.pushes:
+            lines += ["", "What adds up to it:", *(f"  {size:>{width}}  {text}" for size, text in table)]
         lines += ["", "One column alone:", *(f"  {sentence}" for sentence in self.sentences)]
         if self.found_texts:
             lines += ["", "All together:", *(f"  {text}" for text in self.found_texts)]
@@ -138,7 +141,9 @@ class NumberExplanation:
 
     def _repr_html_(self) -> str:
         """The same for notebooks."""
-        parts = [write_lines([self.joint_text]), write_table(["", ""], self._list_contributions())]
+        parts = [write_lines([self.joint_text])]
+        if self.pushes:
+            parts.append(write_table(["", ""], self._list_contributions()))
         parts.append(write_lines([*self.sentences, *self.found_texts]))
         return write_block(f"The answer is {_write(self.value)}.", *parts)
 
@@ -191,7 +196,7 @@ def explain_regression(
     nothing; `row` has shape (n_features,).
     """
     units = Perturbation.of(threat, row.size, ()).units
-    contributions, base = _add_up(model, row, noise, names, points)
+    contributions, base = ((), value) if model.has_trees else _add_up(model, row, noise, names, points)
     ordered = tuple(sorted(columns, key=lambda one: one.low - one.high))
     where = describe_size(threat.ball_norm if threat.norm is not None else math.inf, unit)
     change = "within the limits" if radius is None else f"smaller than {format_exactly(radius)} ({where})"

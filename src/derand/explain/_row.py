@@ -62,7 +62,7 @@ class RowExplanation(Explanation):
         For all numbers together.
     pushes : tuple of Contribution
         What each column adds, from the strongest on; all of them add up to the distance of the score from the
-        threshold. None for a vote of several models.
+        threshold. None for a vote of several models, and for trees that join columns.
     sides : tuple of two objects
         The class that negative contributions are for, and that of positive ones. Of several classes the answer is the
         second, and the class that is nearest to it the first.
@@ -315,9 +315,9 @@ def _describe_step(names: Names, change: Change, after: float, row: FloatArray) 
 def _measure_contributions(
     model: Model, row: FloatArray, noise: Noise | None, names: Names, points: float, home: int, rival: int
 ) -> tuple[tuple[Contribution, ...], tuple[int, int]]:
-    """What each term adds, from the strongest on, and between which two classes; nothing for a vote of models."""
+    """What each term adds, from the strongest on, and between which two classes; nothing for votes and for trees."""
     ensemble = as_single_sum(model)
-    if ensemble is None:
+    if ensemble is None or ensemble.has_trees:  # what columns of trees add depends on one another
         return (), (0, 1)
     contrast, sides, sign = _choose_contrast(ensemble, home, rival)
     measured = Contributions(contrast, points)

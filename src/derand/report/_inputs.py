@@ -251,10 +251,9 @@ def name_features(model: Model, given: Sequence[str] | None) -> tuple[str, ...]:
 def _list_codes(model: Model) -> dict[int, tuple[int, ...]]:
     """For each categorical feature all codes up to the largest that the model knows: they stand for themselves."""
     return {
-        feature: tuple(range(int(term.codes.max(initial=-1)) + 1))
+        feature: tuple(range(int(codes.max(initial=-1)) + 1))
         for term in model.member_terms
-        if not term.axes
-        for feature in term.features
+        for feature, codes in term.category_codes.items()
     }
 
 

@@ -104,8 +104,10 @@ def _print_labels(summary: Summary) -> None:
         verdicts = summary["verdicts"]
         facts["result"] = (
             f"{verdicts['flips']:,} of {summary['rows']:,} decisions can be flipped within these limits, "
-            f"{verdicts['undecided']:,} undecided"
+            f"{verdicts['undecided']:,} undecided{_describe_ties(summary)}"
         )
+    elif summary.get("ties"):
+        facts["ties"] = f"{summary['ties']:,} rows lie within the rounding of the model's own arithmetic"
     if summary.get("rows_of_infinite_radius"):
         facts["rows that no change of numbers can flip"] = f"{summary['rows_of_infinite_radius']:,}"
     if "answers" in summary:
@@ -186,6 +188,17 @@ _PROOFS_IN_WORDS = {
     "exact": "by the exact worst case",
     "none": "not certified",
 }
+
+
+def _describe_ties(summary: Summary) -> str:
+    """Why rows are undecided, of a model whose trees join columns."""
+    undecided, ties = summary["verdicts"]["undecided"], summary.get("ties", 0)
+    reasons = []
+    if ties:
+        reasons.append(f"{ties:,} within the rounding of the model's own arithmetic")
+    if undecided > ties and "ties" in summary:
+        reasons.append(f"{undecided - ties:,} for lack of budget")
+    return f" ({', '.join(reasons)})" if reasons else ""
 
 
 def _describe_proofs(counts: Mapping[str, int]) -> str:

@@ -60,7 +60,8 @@ def certify_file(
     """Certify every row of a CSV or Parquet file, batch by batch, and write what is certified of each.
 
     Of a classifier that is row, label, failure, radius and proof; where limits alone say what may change (`norm=None`
-    of the threat), there is a verdict instead of a radius. Of a regressor it is row, value, low and high; with a
+    of the threat), there is a verdict instead of a radius. Of trees that join columns a radius has the distance of the
+    nearest flip that is known beside it (attacked). Of a regressor it is row, value, low and high; with a
     tolerance row, value and radius.
 
     Parameters
@@ -92,6 +93,8 @@ def certify_file(
         `certified_rows`: of classes, and with a tolerance: rows with a radius above 0.
         `proofs`: of classes: how many rows are certified by which proof; "none" where nothing is.
         `verdicts`: where limits alone say what may change: how many rows hold, flip, or are undecided.
+        `ties`: of models whose trees join columns: how many of those that are undecided, or have no radius, lie within
+        the rounding of the model's own arithmetic; for the others the budget was spent.
         `certified_radii`: in a ball: how many rows no change can flip, average and median of the others;
         wrong rows count 0.
         `proven_accuracy`: where limits alone say what may change: right, and proven to hold within them.
@@ -148,7 +151,7 @@ def certify_file(
         numbers=request.numbers,
     )
     found: Summary = tally.summarize()
-    found["notes"] += note_other_answers(estimator, request.rule, request.noise)
+    found["notes"] += [*request.list_notes(), *note_other_answers(estimator, request.rule, request.noise)]
     return {
         "output": os.fspath(output),
         "record": None if record is None else os.fspath(record),
@@ -279,5 +282,6 @@ def _list_results(found: Certificates | Intervals | ToleranceRadii, first_row: i
         **({"runner_up": np.asarray(found.runner_up)} if several else {}),
         "failure": found.failure,
         **({"radius": found.radius} if found.verdict is None else {"verdict": found.verdict}),
+        **({} if found.attacked is None else {"attacked": found.attacked}),
         "proof": found.proof,
     }

@@ -13,7 +13,7 @@ from derand._core.text import quote_short
 if TYPE_CHECKING:
     import pyarrow as pa
 
-RESULT_COLUMNS = ("row", "label", "runner_up", "failure", "radius", "verdict", "proof")
+RESULT_COLUMNS = ("row", "label", "runner_up", "failure", "radius", "attacked", "verdict", "proof")
 """What may be written of classes."""
 NUMBER_COLUMNS = ("row", "value", "low", "high", "radius")
 """What may be written of numbers."""

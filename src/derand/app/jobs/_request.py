@@ -20,6 +20,7 @@ from derand.app.settings import CertifySettings
 from derand.certificates import Certificates, Intervals, ToleranceRadii
 from derand.estimators import CertifiedClassifier, CertifiedRegressor, certify_encoded, choose_radius, encode_rows
 from derand.noise import Noise
+from derand.perturbation import describe_unused
 from derand.storage import NumbersRequest
 from derand.tables import MatchedFile
 from derand.threat import Column, Threat, as_threats
@@ -104,6 +105,7 @@ class Request:
             "proof": settings.proof,
             "noise": settings.noise,
             "n_jobs": settings.n_jobs,
+            "budget": settings.budget,
         }
         self.given, self.named = read_named(estimator, source, settings.l0, settings.threat, settings.changes)
         self._prepare(settings)
@@ -128,6 +130,11 @@ class Request:
         found = self._certify(rows)
         self._learn(found)
         return found
+
+    def list_notes(self) -> list[str]:
+        """What to say of limits that change nothing."""
+        unused = describe_unused(self.named, self._estimator.ensemble_, self._source.names)
+        return [] if unused is None else [unused]
 
     def summarize(self) -> Summary:
         """What may change, with columns by name."""

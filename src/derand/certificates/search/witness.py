@@ -77,7 +77,7 @@ def _search_pairs(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verifier(Target):
-    """Rows with their labels, and what decides whether a changed row flips."""
+    """Rows with their labels, and what decides whether a changed row flips: the library alone, where it is given."""
 
     rows: FloatArray
     labels: IntArray
@@ -88,6 +88,9 @@ class Verifier(Target):
         """Whether each point has another label than the row that it belongs to."""
         if not at.size:
             return np.zeros(0, dtype=bool)
+        if self.library is not None:
+            after = self.library(points)
+            return np.asarray((after >= 0) & (after != self.labels[at]))
         other = self.label(points, 1) != self.labels[at]
         return np.asarray(other & self._is_sure(points, at))
 
@@ -202,7 +205,7 @@ def _subtract_outputs(member: AdditiveEnsemble) -> AdditiveEnsemble:
 def _subtract_terms(member: AdditiveEnsemble, rows: FloatArray, changed: FloatArray, noise: Noise | None) -> FloatArray:
     """What a change takes off the expected score, by column; a term of several columns counts in each of them."""
     lost = np.zeros(rows.shape)
-    for term in member.terms:
+    for term in member.terms:  # columns of one tree term count alike
         size = expect_term(term, rows, noise) - expect_term(term, changed, noise)
         lost[:, list(term.features)] += size[:, None]
     return np.nan_to_num(lost)

@@ -22,7 +22,6 @@ from derand.convert._edges import from_single
 from derand.convert._trees import LEAF, SINGLE, UNSEEN, Tree, TreeReading, place_values
 from derand.tables import Category, Labels, TableEncoding
 
-CURE = "train it with max_depth=1, or with interaction_constraints that keep columns apart"
 NUMBERS = (
     "reg:squarederror",
     "reg:squaredlogerror",
@@ -120,7 +119,6 @@ class _Model:
             self._source,
             n_roundings=len(trees) // base.size + 4,
             unit=SINGLE,
-            cure=CURE,
             slack=self._bound_weighing(trees, base) + (_TIE if classes is not None else 0.0),
         )
 

@@ -87,9 +87,9 @@ def rank_terms(inputs: LabelInputs, model: AdditiveEnsemble) -> list[tuple[float
 
 
 def compute(inputs: LabelInputs, limit: int) -> list[Shape]:
-    """The shape functions of the most important features; none for a vote, and none of several features together."""
+    """The shape functions of the most important features; none for votes and trees, and none of several features together."""
     model = inputs.subject.additive
-    if model is None:
+    if model is None or model.has_trees:
         return []
     measured = Contributions(model, inputs.subject.points, inputs.matrix)
     return [
@@ -180,6 +180,8 @@ def list_left_out(inputs: LabelInputs, shapes: list[Shape]) -> list[str]:
             "The model is a weighted vote: it has no single score, so there are no shapes, no failure masses and no "
             "laws."
         ]
+    if model.has_trees:
+        return ["Trees join many columns: what each adds depends on the others, so there are no shapes and no pushes."]
     joined = [
         ", ".join(f"“{inputs.subject.names[at]}”" for at in one.features)
         for one in model.terms

@@ -136,6 +136,8 @@ def compute(inputs: Inputs, listed: Sequence[int], settings: ReportSettings) -> 
     model = inputs.subject.model
     if not any(term.features for term in model.member_terms):
         return None, ["“What if” is left out: the model reads no column."]
+    if model.has_trees:
+        return None, ["“What if” is left out: trees join many columns, and the page computes functions of a few alone."]
     if sum(_count_numbers(term) for term in model.member_terms) > _MOST_NUMBERS:
         return None, [_describe_too_large(None)]
     columns = _list_columns(inputs)

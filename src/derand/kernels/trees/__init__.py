@@ -1,0 +1,1 @@
+"""Trees: arrays in, arrays out."""

@@ -107,7 +107,7 @@ class Sums:
         """What can be proven about the label of one row."""
         proofs = {member: list(map(RowProof, self._read(member, row))) for member in self._model.members}
         if self._model.weights is not None:
-            return VoteProof(self._model, {member: proof for member, (proof,) in proofs.items()})
+            return _VoteProof(self._model, {member: proof for member, (proof,) in proofs.items()})
         ((member, own),) = proofs.items()
         return PairwiseProof(self._model.n_classes, dict(zip(member.pairs, own, strict=True)), self._asked[1])
 
@@ -184,10 +184,10 @@ class PairwiseProof(LabelProof):
         return self.n_classes == 2 and self._comparisons[0, 1].stays_beyond(label, score)  # else there is no one score
 
 
-class VoteProof(LabelProof):
+class _VoteProof(LabelProof):
     """A label by a vote of ensembles: there is no one score, and no failing mass."""
 
-    def __init__(self, model: Model, proofs: Mapping[AdditiveEnsemble, Comparison]) -> None:
+    def __init__(self, model: Model, proofs: dict[AdditiveEnsemble, RowProof]) -> None:
         super().__init__(2)
         assert model.weights is not None
         self._votes = [

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
 from derand._core.arrays import FloatArray
-from derand.auditing._predictions import AnswerGrid, LabelProof, PairwiseProof, VoteProof
+from derand.auditing._predictions import AnswerGrid, LabelProof, PairwiseProof
 from derand.auditing._threat import AllowedChanges
 from derand.auditing.trees.regions import Region
 from derand.auditing.trees.splitting import SplitProof, Valued
@@ -33,19 +33,9 @@ def read_tree_labels(
 ) -> Callable[[FloatArray], LabelProof]:
     """What can be proven about the label of a row."""
     _require_deployed(noise, rule)
-    if model.weights is not None:
-        sums = {member: TreeSums(member) for member in model.members}
-        shared = _share_codes(threat, sums.values())
-
-        def read_vote(row: FloatArray) -> LabelProof:
-            return VoteProof(
-                model, {member: _compare(member, _Row(own, row, shared))[0, 1] for member, own in sums.items()}
-            )
-
-        return read_vote
     # an ensemble of two outputs has their difference as its member, which this reading makes by itself
     if not isinstance(model, AdditiveEnsemble):
-        raise TypeError(f"`model` must be an AdditiveEnsemble or a WeightedVote, got {type(model).__name__}.")
+        raise TypeError(f"`model` must be an AdditiveEnsemble where it has trees, got {type(model).__name__}.")
     every = TreeSums(model)
     return lambda row: TreeLabelProof(model, _Row(every, row, threat))
 
@@ -66,17 +56,6 @@ def _require_deployed(noise: Noise | None, rule: str) -> None:
             f"Certificates of a model with trees must be without noise and by the rule 'mean' to be audited, got noise "
             f"{'none' if noise is None else noise} and the rule {rule!r}."
         )
-
-
-def _share_codes(threat: AllowedChanges, members: Iterable[TreeSums]) -> AllowedChanges:
-    """The same for members of a vote by themselves: a category that one knows may reach another that does not."""
-    if threat.unseen:
-        return threat
-    known: dict[int, set[float]] = {}
-    for column in (one for member in members for one in member.columns.values()):
-        if column.is_code and column.edges and column.feature not in threat.frozen:
-            known.setdefault(column.feature, set()).update(column.edges)
-    return replace(threat, may_become={**{at: tuple(codes) for at, codes in known.items()}, **threat.may_become})
 
 
 class _Row:
@@ -102,7 +81,7 @@ class _Row:
 
 
 class TreeSum:
-    """One output of a model, or the difference of two, in one row; class 1 is above a level."""
+    """One output of a model, or the difference of two, in one row; class 1 is above a level. There is no noise."""
 
     band = 0.0
 

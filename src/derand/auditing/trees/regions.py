@@ -162,7 +162,7 @@ class Region:
         if positions is None:
             positions = tuple(math.nextafter(edge, -math.inf) if edge <= x else edge for edge in near)
         found = {own: Fraction(0)}
-        for z in positions:
+        for z in filter(math.isfinite, positions):
             cell, away = column.locate(z), abs(Fraction(z) - Fraction(x)) / move.unit
             if (not is_ball or away < Fraction(self._radius)) and (cell not in found or away < found[cell]):
                 found[cell] = away

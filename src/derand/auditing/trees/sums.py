@@ -40,8 +40,11 @@ class Column:
 
     @property
     def seen(self) -> int:
-        """All codes of a category, or all bins of a number."""
-        return (1 << len(self.edges) + (not self.is_code)) - 1
+        """All codes of a category, or all bins of a number that hold a finite one."""
+        if self.is_code:
+            return (1 << len(self.edges)) - 1
+        is_empty = bool(self.edges) and math.isinf(math.nextafter(self.edges[0], -math.inf))
+        return (1 << len(self.edges) + 1) - 1 - is_empty
 
     def locate(self, value: float) -> int:
         """The cell of a value; a missing one that the model has no cell for is refused."""

@@ -281,8 +281,8 @@ def _check_missing(threat: Threat, model: Model) -> None:
 
 def describe_unused(threat: Threat, model: Model, names: Sequence[str] | None = None) -> str | None:
     """What to say of limits of columns that the model does not use; None where there are none."""
-    named = {one for one in (*threat.limits, *threat.domain) if isinstance(one, int)}
-    unused = sorted(named - set(model.numerical_features))
+    named = {one for one in (*threat.limits, *threat.domain) if isinstance(one, int) and 0 <= one < model.n_features}
+    unused = sorted(named - set(model.numerical_features) - set(model.categorical_features))
     if not unused:
         return None
     told = [f"column {at}" if names is None else f"column {names[at]!r}" for at in unused]

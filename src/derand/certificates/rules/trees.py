@@ -21,6 +21,13 @@ _FAR = 2.0**55
 """More than any score."""
 
 
+def open_ball(radius: float, norm: float | None, n_rows: int) -> FloatArray | None:
+    """The radius of each row, closer than which changes are; for norm 0 so many columns change at most."""
+    if norm is None:
+        return None
+    return np.full(n_rows, math.floor(min(radius, _FAR)) + 1.0 if norm == 0 else radius)
+
+
 class TreeScore(Score):
     """The answer is the score, a whole number."""
 
@@ -35,7 +42,7 @@ class TreeScore(Score):
     def bound_interval(self, rows: FloatArray, radius: float) -> Ends:
         """The least and the largest score within the threat that the search proves, errors included."""
         asked, scores = self._query.perturbation, self.compute(rows)
-        reach = None if asked.norm is None else np.full(len(rows), radius)
+        reach = open_ball(radius, asked.norm, len(rows))
         found = bound_scores(self._contrast, rows, asked, self._query.search.budget, 1, reach)
         low, high = np.maximum(np.floor(found.least), -_FAR), np.minimum(np.ceil(found.most), _FAR)
         low, high = np.minimum(low.astype(np.int64), scores), np.maximum(high.astype(np.int64), scores)

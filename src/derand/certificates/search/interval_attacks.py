@@ -21,6 +21,7 @@ from derand.certificates.kinds import Linear, Trees, kind_of
 from derand.certificates.regression import check_radius, find_answers, require_number
 from derand.certificates.results.attacks import IntervalAttacks
 from derand.certificates.rules.base import DEFAULT_BUDGET
+from derand.certificates.rules.trees import open_ball
 from derand.certificates.search.attacks import count_block_rows, read_seed, read_target
 from derand.certificates.search.cell_weights import orient_scores, weigh_cells
 from derand.certificates.search.feasible_set import FeasibleSet, Target
@@ -170,7 +171,7 @@ def _attack_trees(
     n_jobs: int | None,
 ) -> tuple[FloatArray, FloatArray]:
     """Answers and rows at both ends of a sum of trees: what the search that certifies has found."""
-    reach = None if perturbation.norm is None else np.full(len(rows), radius)
+    reach = open_ball(radius, perturbation.norm, len(rows))
     found = bound_scores(model.as_sum(), rows, perturbation, DEFAULT_BUDGET, count_threads(n_jobs), reach)
     answers, changed = np.stack([value, value]), np.stack([rows, rows])
     for end, points in enumerate((found.least_witness, found.most_witness)):

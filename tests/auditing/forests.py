@@ -149,11 +149,13 @@ class Point:
     errors: list[Fraction]
 
 
-def list_points(drawn: DrawnForest) -> list[Point]:
-    """A point of every cell that the row may reach, and at every least distance."""
+def list_points(drawn: DrawnForest, most: int) -> list[Point]:
+    """A point of every cell that the row may reach, and at every least distance; none where they are too many."""
     model, threat = drawn.model, drawn.threat
     columns = [_list_values(drawn, at) for at in range(model.n_features)]
-    points = []
+    points: list[Point] = []
+    if math.prod(map(len, columns)) > most:
+        return points
     for chosen in itertools.product(*columns):
         if sum(one[1] for one in chosen) > threat.l0 or sum(one[2] for one in chosen) > threat.missing:
             continue
@@ -179,6 +181,8 @@ def _list_values(drawn: DrawnForest, at: int) -> list[tuple[float, int, int, Fra
         others = threat.may_become.get(at, [*known, *([math.nan, 77.0] if threat.unseen else [])])
         return still + [(one, 1, 0, Fraction(0)) for one in others if not _is_same(one, own)]
     edges = sorted({edge for term in model.terms for axis in term.axes if axis.feature == at for edge in axis.edges})
+    if not edges:
+        return still
     ends = [value for edge in edges for value in (float(edge), float(np.nextafter(edge, -np.inf)))]
     may_miss = threat.missing > 0 and at in model.missing_features
     if math.isnan(own):

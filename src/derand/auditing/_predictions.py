@@ -62,6 +62,9 @@ class Comparison(Protocol):
 class LabelProof(ABC):
     """What can be proven about the label of one row. Classes are numbers from 0."""
 
+    n_tried = 0
+    """Regions in which a claim was not decided, where a proof gave up; else 0."""
+
     def __init__(self, n_classes: int) -> None:
         self.n_classes = n_classes
 
@@ -252,6 +255,8 @@ class AnswerGrid:
 
 class NumberProof:
     """What can be proven about the number that is predicted of one row; `claim` is about the sum that it is."""
+
+    n_tried = 0
 
     def __init__(self, model: AdditiveEnsemble, claim: Claim) -> None:
         assert model.offset is not None

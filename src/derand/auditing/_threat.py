@@ -125,6 +125,18 @@ class AllowedChanges:
             self._allows_code(model, at, pairs[at][1]) for at in codes
         )
 
+    def is_near(self, model: Model, row: FloatArray, changed: FloatArray, radius: float) -> bool:
+        """Whether a changed row lies in the closed ball; missing numbers have no distance."""
+        at = list(model.numerical_features)
+        pairs = zip(at, row[at].tolist(), changed[at].tolist(), strict=True)
+        there = [(column, x, z) for column, x, z in pairs if not (math.isnan(x) or math.isnan(z))]
+        away = [abs(Fraction(z) - Fraction(x)) / self.unit(column) for column, x, z in there]
+        if self.norm == 0:
+            return sum(one > 0 for one in away) <= radius
+        if self.norm in (1, 2):
+            return sum((one ** int(self.norm) for one in away), Fraction(0)) <= Fraction(radius) ** int(self.norm)
+        return max(away, default=Fraction(0)) <= Fraction(radius)
+
     def _allows_number(self, column: int, x: float, z: float) -> bool:
         low, high = self.interval(column, x)
         if not low <= z <= high:

@@ -102,6 +102,11 @@ class TreeSum:
         plus, minus = self._outputs
         return errors[plus] + (0 if minus is None else errors[minus])
 
+    @property
+    def n_tried(self) -> int:
+        """Regions in which a claim was not decided, where one was not; else 0."""
+        return MOST_REGIONS if None in self._known.values() else 0
+
     def holds(self, label: int, radius: float, proof: str | None = None) -> bool:
         """Whether the label, 0 or 1, is proven to hold within the radius."""
         return self.stays(label, Fraction(self.level), radius, strictly=bool(label))
@@ -183,6 +188,11 @@ class TreeLabelProof(PairwiseProof):
         self._sums = _compare(model, row)
         super().__init__(model.n_classes, self._sums, "mean")
 
+    @property
+    def n_tried(self) -> int:  # type: ignore[override]
+        """Regions in which a claim was not decided, where one was not; else 0."""
+        return max(one.n_tried for one in self._sums.values())
+
     def is_other(self, label: int) -> bool:
         """Whether the model that is meant surely answers another label."""
         return any(
@@ -200,6 +210,11 @@ class TreeNumberProof:
         self._is_exact = not model.score_error and not any(
             term.kind == "tree_term" and term.describe()["rounding"] for term in model.terms
         )
+
+    @property
+    def n_tried(self) -> int:
+        """Regions in which a claim was not decided, where one was not; else 0."""
+        return self._sum.n_tried
 
     def is_value(self, value: float) -> bool:
         """Whether the row's own answer is this."""

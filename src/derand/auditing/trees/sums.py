@@ -20,7 +20,6 @@ from derand.model import AdditiveEnsemble
 
 FINE = 2**64
 """Values are whole multiples of 1 / FINE of a grid unit; errors are rounded upward to them."""
-_MOST_BOXES = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +142,10 @@ def _list_left_cells(told: dict[str, Any], columns: Mapping[int, Column]) -> lis
             size = len(column.edges)
             found.append(missing | sum(1 << (size if code < 0 else code) for code in codes[split]))
             continue
-        n_left = bisect.bisect_left(column.edges, edge) + 1  # bins below the edge
-        found.append(known.setdefault((feature, n_left, is_left), missing | (1 << n_left) - 1))
+        key = feature, bisect.bisect_left(column.edges, edge) + 1, is_left  # how many bins lie below the edge
+        if key not in known:
+            known[key] = missing | (1 << key[1]) - 1
+        found.append(known[key])
     return found
 
 
@@ -159,8 +160,6 @@ class _Boxes:
     def list_parts(self, region: Cells) -> Iterable[Part]:
         """The boxes that a region reaches; cells of one column that score the same are one leaf."""
         sides = [_list_cells(region[column.feature]) for column in self._columns]
-        if math.prod(map(len, sides)) > _MOST_BOXES:
-            raise ValueError(f"A term of several columns reaches more than {_MOST_BOXES} boxes: it cannot be audited.")
         if len(sides) == 1:
             yield Part(self._join_cells(sides[0]), self._outputs)
             return

@@ -23,6 +23,8 @@ from derand import (
     distribution,
 )
 from derand.certificates import TreeSearch, certify_checked, explain, find_labels
+from derand.certificates.kinds import Kind
+from derand.certificates.search.attacks import NEAREST_FLIPS
 from derand.model import Argmax, Value
 from tests.certificates.test_limits import draw_threat
 from tests.certificates.trees import CATEGORY, draw_model, draw_rows, list_boxes, list_changes
@@ -376,3 +378,8 @@ def test_limits_of_columns_that_the_model_does_not_use() -> None:
     assert len(told) == 1
     plain = certify(model, rows, None, threat=Threat(norm=None, limits={0: 0.5}), **RULE)
     assert c.verdict.tolist() == plain.verdict.tolist()
+
+
+def test_every_kind_of_model_is_attacked() -> None:
+    """The registry of searches has a row for each kind."""
+    assert set(NEAREST_FLIPS) == set(Kind.__subclasses__())

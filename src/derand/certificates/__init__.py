@@ -23,7 +23,7 @@ from derand.certificates.classification import (
 from derand.certificates.labels import expect_margins, find_labels, measure_margins, place_scores, weigh_votes
 from derand.certificates.ranking import rank_rows
 from derand.certificates.results.certificates import Certificates, Distribution
-from derand.certificates.rules.base import PROOFS, LibraryLabels, TreeSearch, read_budget
+from derand.certificates.rules.base import PROOFS, LibraryLabels, TreeSearch, read_budget, refuse_noise_on_trees
 from derand.certificates.rules.registry import RULES, find_rule
 
 if TYPE_CHECKING:
@@ -103,6 +103,7 @@ __all__ = [
     "rank_rows",
     "read_budget",
     "refine_change",
+    "refuse_noise_on_trees",
     "round_flip",
     "vote_share",
     "weigh_votes",

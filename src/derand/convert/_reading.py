@@ -9,14 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 
-from derand._core.arrays import EPSILON, FloatArray
+from derand._core.arrays import EPSILON, BoolArray, FloatArray
+from derand.convert._edges import bracket_single
 from derand.model import AdditiveEnsemble, CategoryShape, GridShape, Line, Shape, TreeShape
 from derand.tables import Labels, TableEncoding
 
 RawScores = Callable[[FloatArray], FloatArray]
+AnyShape = TypeVar("AnyShape", Shape, GridShape, CategoryShape, Line, TreeShape)
 FINEST_LEVELS = 2**52
 _ROOM = 2.0**50
 """What all scores together may reach: well within 2**53, differences of two classes included."""
@@ -61,7 +64,11 @@ class Reading:
     trees : sequence of TreeShape
         Sums of trees over columns that are in none of the functions above.
     tie : float
-        By how much raw scores were moved down, so that equal shares lie on the side of the lower class: see `part_ties`.
+        By how much raw scores were moved down, so that scores that tie lie on the side of the lower class: see
+        `part_ties`.
+    respond : function of raw scores, (n,), or None
+        Probabilities of both classes, (n, 2), as the library itself computes them in single precision, of raw scores
+        before they were moved. None where they are what the link says, in doubles.
     """
 
     encoding: TableEncoding
@@ -80,6 +87,7 @@ class Reading:
     calibration: tuple[float, float] = (1.0, 0.0)
     trees: Sequence[TreeShape] = ()
     tie: float = 0.0
+    respond: Callable[[FloatArray], FloatArray] | None = None
 
     def build(self) -> AdditiveEnsemble:
         """The model on the finest grid that whole scores allow; its `score_error` covers rounding and arithmetic."""
@@ -109,8 +117,53 @@ class Reading:
             assert scores is not None
             return np.asarray(scores(rows), dtype=np.float64) - shift
 
+        intercept = np.asarray(self.intercept - shift)
         return replace(
-            self, intercept=self.intercept - shift, raw_scores=None if scores is None else raw_scores, tie=tie
+            self,
+            intercept=intercept if intercept.ndim else float(intercept),
+            arithmetic_error=self.arithmetic_error + EPSILON * float(np.abs(intercept).max()),
+            raw_scores=None if scores is None else raw_scores,
+            tie=tie,
+        )
+
+    def part_answers(self, is_one: Callable[[FloatArray], BoolArray]) -> Reading:
+        """The same model, whose raw score is above 0 where `is_one` of what the library responds.
+
+        The least raw score in single precision that it answers with class 1 is asked of the library itself.
+        """
+        respond = self.respond
+        assert respond is not None
+        low, high = bracket_single(lambda scores: is_one(respond(scores)))
+        if not math.isfinite(low):
+            raise ValueError(f"{self.source} answers the same whatever its raw score is: move its threshold.")
+        middle = 0.5 * (low + high)
+        one_step = np.nextafter(np.float32(low), np.float32(high)) == np.float32(high)
+        found = self.part_ties(middle)
+        return found if one_step else replace(found, arithmetic_error=found.arithmetic_error + (high - low))
+
+    def negate(self) -> Reading:
+        """The same model of two classes with the opposite raw score: classes change places."""
+        scores = self.raw_scores
+
+        def raw_scores(rows: FloatArray) -> FloatArray:
+            assert scores is not None
+            return -np.asarray(scores(rows), dtype=np.float64)
+
+        def turn(value: float | FloatArray | None) -> float | FloatArray | None:
+            return None if value is None else -np.asarray(value)  # type: ignore[return-value]
+
+        def turn_fields(part: AnyShape, *names: str) -> AnyShape:
+            return part._replace(**{name: turn(getattr(part, name)) for name in names})
+
+        return replace(
+            self,
+            shapes=[turn_fields(one, "values", "missing") for one in self.shapes],
+            grids=[turn_fields(one, "values") for one in self.grids],
+            tables=[turn_fields(one, "values", "other", "missing") for one in self.tables],
+            lines=[turn_fields(one, "slope", "missing") for one in self.lines],
+            trees=[turn_fields(one, "values") for one in self.trees],
+            intercept=-float(self.intercept),
+            raw_scores=None if scores is None else raw_scores,
         )
 
     def move(self, start: float, error: float = 0.0) -> Reading:

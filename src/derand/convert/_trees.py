@@ -121,6 +121,8 @@ class TreeReading:
         What the library loses beside additions, relative to each leaf.
     divisor : int
         The library divides its sum by that number, as in a mean; leaves are given as they are before.
+    respond
+        As of Reading: the raw score of class 1 is where it answers more than 1/2.
     """
 
     trees: Sequence[Tree]
@@ -135,6 +137,7 @@ class TreeReading:
     slack: float = 0.0
     weighing: float = 0.0
     divisor: int = 1
+    respond: RawScores | None = None
 
     def sum_up(self) -> Reading:
         """The sum of all trees: a function per set of columns that share a tree, or the trees themselves."""
@@ -146,7 +149,8 @@ class TreeReading:
         functions, constant = sum_trees(parts, self.encoding, self.base.size, losses, self.divisor, tie)
         intercept = constant + self.base
         rounding = float(np.abs(intercept).max()) * EPSILON
-        fixed = 8 * self.unit if tie else self.bound_additions([tree for _, own in parts.few for tree in own])
+        few = [tree for _, own in parts.few for tree in own]
+        fixed = 8 * self.unit if tie else self.bound_additions(few) + self.bound_weighing(few)
         reading = Reading(
             self.encoding,
             functions.shapes,
@@ -159,7 +163,10 @@ class TreeReading:
             self.raw_scores,
             self.source,
             trees=functions.trees,
+            respond=self.respond,
         )
+        if self.respond is not None:
+            return reading.part_answers(lambda answers: answers[:, 1] > 0.5)
         return reading.part_ties(tie) if tie else reading
 
     def bound_additions(self, trees: Sequence[Tree]) -> float:
@@ -169,6 +176,10 @@ class TreeReading:
             bound_sum_error(self.n_roundings, abs(start) + math.fsum(own), self.unit)
             for own, start in zip(largest.T.tolist(), self.base.tolist(), strict=True)
         )
+
+    def bound_weighing(self, trees: Sequence[Tree]) -> float:
+        """What weighing the leaves of some trees may lose."""
+        return self.weighing * math.fsum(float(tree.largest_leaves.max()) for tree in trees) / self.divisor
 
     def _measure_tie(self, parts: Parts) -> float:
         """By how much scores of classes are moved apart where shares of trees can be equal; 0 where they are not moved.

@@ -17,7 +17,7 @@ from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from derand._core.arrays import BoolArray, FloatArray
-from derand.certificates import expect_margins, measure_margins
+from derand.certificates import expect_margins, measure_margins, refuse_noise_on_trees
 from derand.convert import (
     Reading,
     adopt_table,
@@ -417,6 +417,7 @@ def from_reading(
     units = _choose_units(estimator, rows, scaling)
     own = estimator._make_noise()
     if own is not None:
+        refuse_noise_on_trees(ensemble)
         given = own.units is not None or units is None
         own = own.name_units(encoding.names, units) if given else own.with_units(units)
     estimator.noise_ = own

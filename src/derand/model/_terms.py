@@ -138,6 +138,16 @@ class Term(Frozen, ABC):
         model says of every row."""
         return np.zeros((rows.shape[0], self.n_outputs))
 
+    @property
+    def largest_rounding(self) -> float:
+        """More than `bound_rounding` of any row and output."""
+        return 0.0
+
+    @property
+    def n_trees(self) -> int:
+        """How many trees it adds up; 0 where it has cells."""
+        return 0
+
     @abstractmethod
     def evaluate(self, x: ArrayLike) -> IntArray:
         """Score of each value of its column, (n,); of several outputs (n, n_outputs). Of several columns x has one more

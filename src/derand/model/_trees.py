@@ -175,6 +175,11 @@ class TreeTerm(Term):
         return True
 
     @property
+    def n_trees(self) -> int:
+        """How many trees it adds up."""
+        return int(self.roots.size)
+
+    @property
     def takes_missing(self) -> bool:
         """Whether one of its columns may hold NaN; `missing_features` says which."""
         return len(self.refused) < len(self.features)
@@ -199,6 +204,12 @@ class TreeTerm(Term):
             return np.zeros((rows.shape[0], self.n_outputs))
         sums = self._add_leaves(rows[:, list(self.features)], self.magnitudes)
         return np.asarray(sums * self.rounding * (1 + (self.roots.size + 4) * EPSILON))
+
+    @property
+    def largest_rounding(self) -> float:
+        """More than `bound_rounding` of any row and output: each tree counted by the largest leaf of all."""
+        most = float(self.magnitudes.max(initial=0.0))
+        return self.rounding * most * self.n_trees * (1 + (2 * self.n_trees + 16) * EPSILON)
 
     def reach_leaves(self, rows: FloatArray) -> IntArray:
         """The leaf of each tree that each row reaches, (n_rows, n_trees); rows hold all columns."""

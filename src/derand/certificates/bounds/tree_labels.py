@@ -49,41 +49,54 @@ def compare_classes(model: AdditiveEnsemble, low: int, high: int) -> Comparison:
 
 def label_trees(model: AdditiveEnsemble, rows: NDArray[Any]) -> IntArray:
     """Label of each row by whole scores: the first of the largest, or class 1 above the threshold."""
+    return _choose_labels(_compare_scores(model, rows))
+
+
+def _compare_scores(model: AdditiveEnsemble, rows: FloatArray) -> IntArray:
+    """Scores of all classes, offsets included, (n_rows, n_classes); of one sum 0 and how far it is above the threshold."""
     scores = model.score(rows)
     if model.offsets:
-        return np.asarray((scores + np.array(model.offsets)).argmax(axis=1), dtype=np.int64)
-    return np.asarray(scores > (model.threshold or 0), dtype=np.int64)
+        return np.asarray(scores + np.array(model.offsets))
+    return np.stack([np.zeros_like(scores), scores - (model.threshold or 0)], axis=1)
+
+
+def _choose_labels(scores: IntArray) -> IntArray:
+    """The first of the largest."""
+    return np.asarray(scores.argmax(axis=1), dtype=np.int64)
 
 
 def bound_trees(model: AdditiveEnsemble, rows: NDArray[Any], query: Query) -> list[Bounds]:
     """What the search proves of each row, for each budget of categorical changes."""
     cells = np.ascontiguousarray(rows, dtype=np.float64)
-    labels, every = label_trees(model, cells), query.perturbation
-    rivals = _rank_rivals(model, cells, labels)
+    scores, every = _compare_scores(model, cells), query.perturbation
+    labels = _choose_labels(scores)
+    rivals = _rank_rivals(scores, labels)
     found = []
     for threat, budget in zip(every.threats, every.budgets, strict=True):
-        ledger = _Ledger(cells, labels, rivals[:, 0], replace(every, threats=(threat,), budgets=(budget,)))
+        ledger = _Ledger(cells, scores, labels, rivals[:, 0], replace(every, threats=(threat,), budgets=(budget,)))
         for rank in range(rivals.shape[1]):
             ledger.meet(model, rivals[:, rank], query)
         found.append(ledger.sum_up(several=model.n_classes > 2))
     return found
 
 
-def _rank_rivals(model: AdditiveEnsemble, rows: FloatArray, labels: IntArray) -> IntArray:
+def _rank_rivals(scores: IntArray, labels: IntArray) -> IntArray:
     """The other classes of each row from the largest score on, (n_rows, n_classes - 1)."""
-    if model.n_classes == 2:
-        return 1 - labels[:, None]
-    scores = model.score(rows) + np.array(model.offsets)
+    n_rows, n_classes = scores.shape
+    if n_classes == 2:
+        return np.asarray(1 - labels[:, None])
     order = np.argsort(-scores, axis=1, kind="stable")
-    return np.asarray(order[order != labels[:, None]].reshape(rows.shape[0], model.n_classes - 1))
+    return np.asarray(order[order != labels[:, None]].reshape(n_rows, n_classes - 1))
 
 
 class _Ledger:
     """What is proven of each row so far."""
 
-    def __init__(self, rows: FloatArray, labels: IntArray, nearest: IntArray, perturbation: Perturbation) -> None:
+    def __init__(
+        self, rows: FloatArray, scores: IntArray, labels: IntArray, nearest: IntArray, perturbation: Perturbation
+    ) -> None:
         n_rows = len(rows)
-        self.rows, self.labels, self.perturbation = rows, labels, perturbation
+        self.rows, self.scores, self.labels, self.perturbation = rows, scores, labels, perturbation
         self.witness, self.runner_up = rows.copy(), nearest.copy()
         self.status = np.full(n_rows, HOLDS, dtype=np.uint8)
         self.own_tie = np.zeros(n_rows, dtype=bool)
@@ -99,7 +112,8 @@ class _Ledger:
             if not at.size:
                 continue
             comparison, is_one = compare_classes(model, *pair), self.labels[at] == pair[1]
-            self.own_tie[at] |= ~is_sure(comparison.model, self.rows[at], is_one)
+            ahead = self.scores[at, pair[1]] - self.scores[at, pair[0]]
+            self.own_tie[at] |= ~_is_sure(comparison.model, self.rows[at], ahead, is_one)
             if self.perturbation.norm is None:
                 self._decide(comparison.contrast, at, is_one, rivals[at], query)
             else:
@@ -145,15 +159,20 @@ class _Ledger:
 
 def is_sure_label(model: AdditiveEnsemble, rows: FloatArray) -> tuple[IntArray, BoolArray]:
     """Label of each row, and whether the model that is meant certainly has it, too."""
-    labels, sure = label_trees(model, rows), np.ones(len(rows), dtype=bool)
+    scores, sure = _compare_scores(model, rows), np.ones(len(rows), dtype=bool)
+    labels = _choose_labels(scores)
     for low, high in model.pairs:
         at = np.flatnonzero((labels == low) | (labels == high))
-        if at.size:
-            sure[at] &= is_sure(compare_classes(model, low, high).model, rows[at], labels[at] == high)
+        pair, ahead = compare_classes(model, low, high).model, scores[at, high] - scores[at, low]
+        sure[at] &= _is_sure(pair, rows[at], ahead, labels[at] == high)
     return labels, sure
 
 
-def is_sure(model: AdditiveEnsemble, rows: FloatArray, is_one: BoolArray) -> BoolArray:
-    """Whether the model that is meant certainly has this label, for a model of one output and a threshold."""
-    ahead, errors = model.score(rows) - (model.threshold or 0), model.bound_errors(rows)
-    return np.asarray(np.where(is_one, ahead > errors, -ahead >= errors))
+def _is_sure(model: AdditiveEnsemble, rows: FloatArray, ahead: IntArray, is_one: BoolArray) -> BoolArray:
+    """Whether the model that is meant certainly has this label, for a comparison and how far its score is ahead."""
+    largest = model.score_error + sum(term.largest_rounding for term in model.terms if term.is_tree)
+    sure, near = np.ones(len(rows), dtype=bool), np.flatnonzero(np.abs(ahead) <= largest * (1 + 2.0**-40))
+    if near.size:  # the error of each row takes a while
+        errors = model.bound_errors(rows[near])
+        sure[near] = np.where(is_one[near], ahead[near] > errors, -ahead[near] >= errors)
+    return sure

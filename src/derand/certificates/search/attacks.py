@@ -248,8 +248,8 @@ def _attack_trees(request: Request, rows: FloatArray, labels: IntArray) -> tuple
     (bounds,) = kind_of(target.model).bound(rows, query)
     assert bounds.tree is not None  # of trees there is always one
     changed = bounds.tree.witness
-    found = request.label(changed) != labels
     distance = np.zeros(len(rows)) if bounds.tree.attacked is None else bounds.tree.attacked
+    found = (request.label(changed) != labels) & np.isfinite(distance)
     return np.where(found[:, None], changed, rows), np.where(found, distance, np.inf)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from derand._core.arrays import FloatArray
 from derand._core.text import as_plain_json, format_count
-from derand.model import AdditiveEnsemble, Term
+from derand.model import AdditiveEnsemble, Model, Term
 from derand.report import _blocks as ui
 from derand.report._facts import Facts, Size
 from derand.report._inputs import Inputs
@@ -131,15 +131,10 @@ _NOT_ASKED = "“What if”, and with it the model's tables, was left out on req
 
 def compute(inputs: Inputs, listed: Sequence[int], settings: ReportSettings) -> tuple[WhatIf | None, list[str]]:
     """What the page needs to move as many of the listed rows, which count from 1, as there is room for; and why not."""
-    if not settings.what_if:
-        return None, [_NOT_ASKED]
     model = inputs.subject.model
-    if not any(term.features for term in model.member_terms):
-        return None, ["“What if” is left out: the model reads no column."]
-    if model.has_trees:
-        return None, ["“What if” is left out: trees join many columns, and the page computes functions of a few alone."]
-    if sum(_count_numbers(term) for term in model.member_terms) > _MOST_NUMBERS:
-        return None, [_describe_too_large(None)]
+    why = _explain_left_out(model) if settings.what_if else _NOT_ASKED
+    if why is not None:
+        return None, [why]
     columns = _list_columns(inputs)
     members = [_list_member(member, columns) for member in model.members]
     threat = inputs.threat
@@ -172,6 +167,16 @@ def compute(inputs: Inputs, listed: Sequence[int], settings: ReportSettings) -> 
         return found, []
     note = f"“What if” offers the first {format_count(found['n_rows'])} rows of the table: the page stays small."
     return found, [note]
+
+
+def _explain_left_out(model: Model) -> str | None:
+    """Why a model cannot be moved in the page; None where it can."""
+    if not any(term.features for term in model.member_terms):
+        return "“What if” is left out: the model reads no column."
+    if model.has_trees:
+        return "“What if” is left out: trees join many columns, and the page computes functions of a few alone."
+    too_large = sum(_count_numbers(term) for term in model.member_terms) > _MOST_NUMBERS
+    return _describe_too_large(None) if too_large else None
 
 
 def _count_fitting(cells: Sequence[list[float | None]], n_rows: int) -> int:

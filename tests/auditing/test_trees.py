@@ -311,5 +311,5 @@ def test_claims_that_trees_cannot_have_are_refused() -> None:
     with pytest.raises(ValueError, match="without noise and by the rule 'mean'"):
         judge(drawn, replace(claim(drawn, 1, 0.5), rule="vote"))
     vote = WeightedVote([MODEL], [1.0])
-    with pytest.raises(TypeError, match="must be an AdditiveEnsemble where it has trees"):
+    with pytest.raises(ValueError, match="no certificates that could be audited"):
         audit(vote, ROW[None], claim(drawn, 1, 0.5))

@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import cast
 
 from derand._core.arrays import FloatArray
 from derand.auditing._predictions import AnswerGrid, LabelProof, PairwiseProof
@@ -33,11 +34,12 @@ def read_tree_labels(
 ) -> Callable[[FloatArray], LabelProof]:
     """What can be proven about the label of a row."""
     _require_deployed(noise, rule)
-    # an ensemble of two outputs has their difference as its member, which this reading makes by itself
-    if not isinstance(model, AdditiveEnsemble):
-        raise TypeError(f"`model` must be an AdditiveEnsemble where it has trees, got {type(model).__name__}.")
-    every = TreeSums(model)
-    return lambda row: TreeLabelProof(model, _Row(every, row, threat))
+    if model.weights is not None:
+        raise ValueError("A WeightedVote of models with trees has no certificates that could be audited.")
+    # of two outputs `members` holds the difference, which this reading makes by itself
+    ensemble = cast(AdditiveEnsemble, model)
+    every = TreeSums(ensemble)
+    return lambda row: TreeLabelProof(ensemble, _Row(every, row, threat))
 
 
 def read_tree_numbers(

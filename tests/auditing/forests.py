@@ -73,7 +73,7 @@ def draw_trees(
 
 def draw_model(rng: np.random.Generator, kind: str) -> tuple[AdditiveEnsemble, list[int], list[int], list[int]]:
     """A model, its numbers, its categories and the numbers that must not be missing."""
-    n_outputs = 3 if kind == "classes" else 1
+    n_outputs = {"pair": 2, "classes": 3}.get(kind, 1)
     numbers, codes = list(range(int(rng.integers(1, 4)))), []
     n_features = len(numbers)
     for _ in range(int(rng.integers(0, 3))):
@@ -102,7 +102,7 @@ def draw_model(rng: np.random.Generator, kind: str) -> tuple[AdditiveEnsemble, l
         n_features += 2
     error = float(rng.choice([0, 0, 0.5, 1.25]))
     decision: Any = int(rng.integers(-5, 6))
-    if kind == "classes":
+    if n_outputs > 1:
         decision = Argmax(rng.integers(-4, 5, n_outputs).tolist())
     elif kind == "number":
         decision = Value(int(rng.integers(-5, 6)))
@@ -110,7 +110,11 @@ def draw_model(rng: np.random.Generator, kind: str) -> tuple[AdditiveEnsemble, l
 
 
 def draw_forest(seed: int, kind: str = "two") -> DrawnForest:
-    """A model of two classes, of three ("classes"), or for a number ("number"); a row, and what may change of it."""
+    """A model, a row, and what may change of it.
+
+    The model tells two classes apart, two with an output each ("pair"), or three ("classes"), or answers a number
+    ("number").
+    """
     rng = np.random.default_rng((seed, len(kind)))
     model, numbers, codes, refused = draw_model(rng, kind)
     row = np.zeros(model.n_features)

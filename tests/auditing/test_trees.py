@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from derand import AdditiveEnsemble, Certificates, Intervals, Threat, ToleranceRadii, WeightedVote, audit
+from derand.auditing import _row_claims
 from derand.auditing.trees import proofs
 from derand.model import TreeTerm, Value
 from tests.auditing.forests import (
@@ -71,12 +72,12 @@ def check_radii(kind: str, first: int, count: int) -> Counter[tuple[bool, float 
     return seen
 
 
-@pytest.mark.parametrize("kind", ["two", "classes"])
+@pytest.mark.parametrize("kind", ["two", "pair", "classes"])
 def test_the_largest_true_radius_is_proven_and_the_next_double_is_not(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Numbers, categories, unseen and missing ones, steps, budgets and all norms, alone and together."""
-    monkeypatch.setattr("derand.auditing._row_claims._HALVINGS", 1)  # which smaller radius holds is asked elsewhere
+    monkeypatch.setattr(_row_claims, "_HALVINGS", 1)  # which smaller radius holds is asked elsewhere
     seen = check_radii(kind, 0, N_MODELS)
     assert {norm for is_certified, norm in seen if is_certified} == {None, 0, 1, 2, math.inf}
 

@@ -62,7 +62,7 @@ class Audit(Frozen):
         A radius that the audit proved: the claimed one, or the largest that it could prove instead.
     verdict : array of str, shape (n,)
         "proven", or "not proven" where any claim about the row is not. Of a model with trees also "not proven within
-        20000 regions": the proof gave up.
+        10000 regions": the proof gave up.
     claim : array of str, shape (n,)
         Which claim is not proven: "label", "failure", "radius", "proof", "worst", "witness" or "attacked"; of
         numbers "value", "low", "high" or "radius"; empty where all are.

@@ -22,7 +22,7 @@ from derand.auditing.trees.sums import FINE, Part, TreeSums
 from derand.model import AdditiveEnsemble, Model
 from derand.noise import Noise
 
-MOST_REGIONS = 20_000
+MOST_REGIONS = 10_000
 """Regions in which a claim must be proven; what takes more counts as not proven."""
 _MOST_AGAIN = 1000
 """The same for each of the smaller radii that are tried once a claim was not proven."""

@@ -52,6 +52,7 @@ def list_columns(record: CertificateRecord) -> list[str]:
 def list_unread(written: Collection[str], copied: Collection[str], record: CertificateRecord) -> dict[str, str]:
     """The columns of a certified file that say nothing that an audit looks at, each with a reason."""
     reasons = dict.fromkeys(written, "no column of results")
+    reasons["attacked"] = "the changes are in another file"
     reasons |= dict.fromkeys(copied, "copied from the data")
     return {name: reasons[name] for name in written if name not in ("row", *list_columns(record))}
 

@@ -78,7 +78,7 @@ def parse_changes(
     >>> parse_changes(norm="none", limits=["income=5%", "score=0:30"])
     {'limits': {'income': '5%', 'score': (0.0, 30.0)}, 'norm': None}
     """
-    given: dict[str, Any] = {
+    given: dict[str, object] = {
         "frozen": list(frozen),
         "limits": parse_pairs(limits, "limit", "COLUMN=VALUE", _parse_limit),
         "domain": parse_pairs(domain, "domain", "COLUMN=LOW:HIGH", _parse_domain),
@@ -95,7 +95,7 @@ def parse_changes(
     }
 
 
-def change_threat(threat: Threat, changes: Mapping[str, Any]) -> Threat:
+def change_threat(threat: Threat, changes: Mapping[str, object]) -> Threat:
     """A threat with some fields changed; values that make no sense are bad input.
 
     Examples
@@ -254,13 +254,13 @@ def _refuse_huge(value: object) -> None:
         raise ValueError(f"the number {quote_short(str(value))} is too large.")
 
 
-def _require_table(value: object, key: str) -> Mapping[str, Any]:
+def _require_table(value: object, key: str) -> Mapping[str, object]:
     if not isinstance(value, dict):
         raise ValueError(f"`{key}` must be a table by column name, got {quote_short(value)}.")
     return value
 
 
-def _read_units(given: object, names: Sequence[str] | None, units: Sequence[float] | None) -> list[Any]:
+def _read_units(given: object, names: Sequence[str] | None, units: Sequence[float] | None) -> list[object]:
     """One unit per column, from a list or a table by name."""
     if isinstance(given, list):
         return given
@@ -272,7 +272,7 @@ def _read_units(given: object, names: Sequence[str] | None, units: Sequence[floa
     return list(named.resolve(names, units, "`units`"))
 
 
-def _make_threat(make: Callable[..., Threat], given: Mapping[str, Any]) -> Threat:
+def _make_threat(make: Callable[..., Threat], given: Mapping[str, object]) -> Threat:
     """The threat, where a wrong type is bad input and no fault of a program."""
     try:
         return make(**given)

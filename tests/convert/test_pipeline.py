@@ -405,12 +405,6 @@ def test_what_cannot_be_read_is_refused_by_the_name_of_its_step(model: Any, matc
         from_model(model.fit(*THREE))
 
 
-def test_deep_forests_that_share_columns_are_refused() -> None:
-    model = make_pipeline(StandardScaler(), RandomForestClassifier(n_estimators=5, random_state=0)).fit(*TWO)
-    with pytest.raises(ValueError, match=r"Trees join \d+ columns .* joint cells"):
-        from_model(model)
-
-
 def test_unfitted_pipelines_and_no_model_at_the_end_are_refused() -> None:
     with pytest.raises(ValueError, match="must be fitted"):
         from_model(make_pipeline(StandardScaler(), STUMPS.__class__()))

@@ -14,7 +14,7 @@ import pytest
 from derand import AdditiveClassifier, AdditiveRegressor, StumpClassifier
 from derand.estimators import fit_checked
 from derand.tables import ColumnUse, ColumnWarning, check_columns, describe_data_checks
-from derand.tables._data_checks import MOST_ROWS, Leaks, check_sentinel, reads_as_written_number
+from derand.tables._data_checks import MOST_ROWS, Leaks, check_sentinel, check_target, reads_as_written_number
 
 N_ROWS = 1000
 RNG = np.random.default_rng(0)
@@ -128,6 +128,15 @@ def test_weak_signs_of_an_identifier_give_messages() -> None:
     assert check_one(again, "customer_id")[0] is ColumnUse.NUMERICAL
     assert "is named like an identifier" in check_one(again, "customer_id")[1]
     assert check_one(again) == (ColumnUse.NUMERICAL, "")
+
+
+def test_a_target_that_looks_like_an_identifier_is_told() -> None:
+    """Also where only its numbers say so; amounts are none."""
+    told = "The target 'id' has another whole number in every row, as row numbers and identifiers do: look whether"
+    assert str(check_target("id", RNG.permutation(10**6)[:200].astype(float))).startswith(told)
+    assert "rises or falls from row to row" in str(check_target("y", np.cumsum(RNG.integers(1, 1000, 200)) * 1.0))
+    assert check_target("income", RNG.permutation(10**6)[:200].astype(float)) is None
+    assert check_target("id", RNG.normal(size=200)) is None
 
 
 @pytest.mark.parametrize("text", ["1,234", "12 %", "3,5", " 7 ", "-1.234,50", "$ 5", "1'000.5", "12 €", "1e5", "+3"])

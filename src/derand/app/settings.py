@@ -84,7 +84,7 @@ def _option(
     help: str | Option,
     kind: str = "text",
     *,
-    default: Any = None,
+    default: object = None,
     flag: str | None = _BY_NAME,
     key: str | None = _BY_NAME,
     **more: Any,
@@ -119,7 +119,7 @@ def list_keys(settings: type, section: str) -> dict[str, Option]:
     return {option.key: option for option in found if option.key is not None}
 
 
-def read_keys(settings: type, sections: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def read_keys(settings: type, sections: Mapping[str, Mapping[str, object]]) -> dict[str, Any]:
     """The fields that a `derand.toml` sets."""
     named = {one.name: (option.section or "", option.key) for one, option in list_options(settings)}
     return {
@@ -143,7 +143,7 @@ def list_of_other_task(settings: object, task: str) -> list[str]:
     return [name for name in list_given(settings) if name in others]
 
 
-def fill_settings(kind: type[Settings], given: Settings | None, options: Mapping[str, Any]) -> Settings:
+def fill_settings(kind: type[Settings], given: Settings | None, options: Mapping[str, object]) -> Settings:
     """Settings as they were given, or those by default, with some fields replaced."""
     return replace(kind() if given is None else given, **options)  # type: ignore[type-var]
 
@@ -507,7 +507,7 @@ class CertifySettings:
         Of intervals; None is what the regressor was trained for. For numbers.
     tolerance : float or None
         By how much a value may move, in units of the target; then each row's radius is found. For numbers.
-    rule, proof, noise
+    rule, proof, noise, budget
         As for `certify` of the estimator.
     changes : mapping of str to value
         Fields of Threat that differ from those of the estimator's `default_threat`, such as {"norm": inf}; not beside
@@ -568,6 +568,14 @@ class CertifySettings:
         "noise",
         shown="the model's own",
         unit=_OF_SCALING,
+    )
+    budget: int | None = _option(
+        "Of models whose trees join many columns: how many nodes the search may look at for each row.",
+        "whole",
+        comment="nodes of the search for each row, of models whose trees join many columns",
+        metavar="NODES",
+        shown="50000",
+        least=1,
     )
     changes: Mapping[str, Any] = field(default_factory=dict)
     l0: int | None = None

@@ -13,6 +13,7 @@ from derand.certificates.bounds.deduction import CONSTANT as DEDUCTION
 from derand.certificates.bounds.majority import vote_share
 from derand.certificates.bounds.missing import fill_missing
 from derand.certificates.bounds.packing import pack_terms
+from derand.certificates.bounds.tree_labels import is_sure_label
 from derand.certificates.classification import (
     certify,
     certify_checked,
@@ -23,7 +24,7 @@ from derand.certificates.labels import expect_margins, find_labels, measure_marg
 from derand.certificates.ranking import rank_rows
 from derand.certificates.results.certificates import Certificates, Distribution
 from derand.certificates.results.flips import ColumnFlips, FlipSummary
-from derand.certificates.rules.base import PROOFS
+from derand.certificates.rules.base import PROOFS, LibraryLabels, TreeSearch, read_budget, refuse_noise_on_trees
 from derand.certificates.rules.registry import RULES, find_rule
 
 if TYPE_CHECKING:
@@ -77,7 +78,9 @@ __all__ = [
     "FlipSummary",
     "IntervalAttacks",
     "Intervals",
+    "LibraryLabels",
     "ToleranceRadii",
+    "TreeSearch",
     "UnsoundError",
     "Verifier",
     "attack",
@@ -96,11 +99,14 @@ __all__ = [
     "find_answers",
     "find_labels",
     "find_rule",
+    "is_sure_label",
     "measure_margins",
     "pack_terms",
     "place_scores",
     "rank_rows",
+    "read_budget",
     "refine_changes",
+    "refuse_noise_on_trees",
     "round_flip",
     "vote_share",
     "weigh_votes",

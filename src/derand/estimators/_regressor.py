@@ -34,6 +34,7 @@ from derand.explain import Explanations, Extreme, NumberExplanation, Reach, expl
 from derand.explain.heights import measure_heights
 from derand.model import Model
 from derand.noise import Noise
+from derand.tables import check_target
 from derand.threat import EVERY, Threat
 from derand.train import RegressionTable, RegressionTraining
 
@@ -62,7 +63,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
     def _train(self, table: RegressionTable, noise: Any) -> RegressionTraining:
         """Train on a table."""
 
-    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
+    def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
         """Train, and say what there is to warn of."""
         X, target, weights = self._read_numbers(X, y, sample_weight)
         encoding, matrix = self._learn_encoding(X)
@@ -93,13 +94,18 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         return np.array(means) / self._points
 
     def _read_numbers(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[Any, FloatArray, FloatArray | None]:
+        self, X: object, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[object, FloatArray, FloatArray | None]:
         """The rows of positive weight, their targets and weights."""
         X = self._begin_fit(X, y, "numbers")
         return self._keep_weighted(X, read_targets(X, y), sample_weight)
 
-    def predict(self, X: Any) -> FloatArray:
+    def _doubt_columns(self, X: object, y: ArrayLike) -> str | None:
+        name = getattr(y, "name", None)
+        target = None if name is None else check_target(name, np.asarray(y, dtype=np.float64))
+        return " ".join(filter(None, [super()._doubt_columns(X, y), target])) or None
+
+    def predict(self, X: object) -> FloatArray:
         """The number that answers each row, by the `rule`: the median of noisy copies, or the expected score.
 
         Parameters
@@ -115,7 +121,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
 
     def certify_interval(
         self,
-        X: Any,
+        X: object,
         radius: float | None = None,
         *,
         l0: int | None = None,
@@ -125,6 +131,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         proof: str = "best",
         noise: Noise | str | float | None = None,
         n_jobs: int | None = None,
+        budget: int | None = None,
     ) -> Intervals:
         """The number that answers each row, and an interval that no change within the radius can take it out of.
 
@@ -144,14 +151,14 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         rule, noise
             None is the estimator's own, so that values are those of `predict`. The noise "none" is the model as
             deployed, by the rule "mean".
-        proof, n_jobs
+        proof, n_jobs, budget
             As for `derand.certify_interval`.
 
         Returns
         -------
         Intervals
         """
-        request = self._ask(X, self._ask_threats(l0, unseen, threat), rule, noise, proof, n_jobs)
+        request = self._ask(X, self._ask_threats(l0, unseen, threat), rule, noise, proof, n_jobs, budget)
         rows, chosen, (asked,) = request.rows, request.noise, request.threats
         size = choose_radius(self, asked, radius)
         with self._listen(), counting("certifying", len(rows)):
@@ -160,7 +167,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
 
     def certify_radius(
         self,
-        X: Any,
+        X: object,
         tolerance: float,
         *,
         l0: int | None = None,
@@ -170,6 +177,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         proof: str = "best",
         noise: Noise | str | float | None = None,
         n_jobs: int | None = None,
+        budget: int | None = None,
     ) -> ToleranceRadii:
         """The number that answers each row, and the radius within which it moves by the tolerance at most.
 
@@ -178,14 +186,14 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         X : array or frame of shape (n_rows, n_features)
         tolerance : float
             In units of the target.
-        l0, unseen, threat, rule, proof, noise, n_jobs
+        l0, unseen, threat, rule, proof, noise, n_jobs, budget
             As for `certify_interval`.
 
         Returns
         -------
         ToleranceRadii
         """
-        request = self._ask(X, self._ask_threats(l0, unseen, threat), rule, noise, proof, n_jobs)
+        request = self._ask(X, self._ask_threats(l0, unseen, threat), rule, noise, proof, n_jobs, budget)
         rows, chosen, (asked,) = request.rows, request.noise, request.threats
         with self._listen(), counting("certifying", len(rows)):
             found = certify_radius_checked(self.ensemble_, rows, chosen, asked, tolerance=tolerance, **request.how)
@@ -193,7 +201,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
 
     def attack_interval(
         self,
-        X: Any,
+        X: object,
         radius: float | None = None,
         *,
         threat: Threat | None = None,
@@ -235,7 +243,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
 
     def explain(
         self,
-        X: Any,
+        X: object,
         radius: float | None = None,
         *,
         threat: Threat | None = None,

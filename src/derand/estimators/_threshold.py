@@ -14,11 +14,10 @@ from fractions import Fraction
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
-from derand._core.arrays import BoolArray, FloatArray
+from derand._core.arrays import BoolArray, FloatArray, Labels
 from derand.convert import Wrapped
 from derand.estimators._base import CertifiedEstimator
 from derand.metrics import Costs
@@ -67,7 +66,7 @@ class Cut(NamedTuple):
         return np.stack([1 - share, share], axis=1)
 
 
-def read_threshold(decision_threshold: Any, cost: Any) -> float | None:
+def read_threshold(decision_threshold: Any, cost: object) -> float | None:
     """The probability of `classes_[1]` to cut at, None where nothing is asked for.
 
     `decision_threshold`: between 0 and 1; `cost`: what a false positive and a false negative cost: the probability at
@@ -121,7 +120,7 @@ def _weigh_costs(cost: Any) -> float:
     return threshold
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
@@ -161,7 +160,7 @@ def keep_sides(probabilities: FloatArray, is_one: BoolArray, threshold: float | 
 class MovableClassifier(CertifiedEstimator):
     """A classifier that answers `classes_[1]` from some probability on."""
 
-    classes_: NDArray[Any]
+    classes_: Labels
     ensemble_: Model
     decision_threshold: float | None = None
     cost: Mapping[str, float] | None = None

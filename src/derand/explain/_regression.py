@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import FloatArray, PlotAxes
 from derand._core.markup import write_block, write_lines, write_table
 from derand._core.text import (
     format_exactly,
@@ -85,7 +83,8 @@ class NumberExplanation:
         The same in words.
     pushes : tuple of Contribution
         What each column adds to the base, from the strongest on; they add up to the answer. By the rule "vote" they add
-        up to the mean of noisy copies, and `rest` is what the median lies above it.
+        up to the mean of noisy copies, and `rest` is what the median lies above it. None for trees that join columns,
+        whose base is the answer.
     rest : float
     joint : Reach
         Where the answer stays while all numbers change within the radius.
@@ -122,7 +121,9 @@ class NumberExplanation:
     def __str__(self) -> str:
         table = self._list_contributions()
         width = max(len(size) for size, _ in table)
-        lines = [self.headline, "", "What adds up to it:", *(f"  {size:>{width}}  {text}" for size, text in table)]
+        lines = [self.headline]
+        if self.pushes:
+            lines += ["", "What adds up to it:", *(f"  {size:>{width}}  {text}" for size, text in table)]
         lines += ["", "One column alone:", *(f"  {sentence}" for sentence in self.sentences)]
         if self.found_texts:
             lines += ["", "All together:", *(f"  {text}" for text in self.found_texts)]
@@ -139,11 +140,13 @@ class NumberExplanation:
 
     def _repr_html_(self) -> str:
         """The same for notebooks."""
-        parts = [write_lines([self.joint_text]), write_table(["", ""], self._list_contributions())]
+        parts = [write_lines([self.joint_text])]
+        if self.pushes:
+            parts.append(write_table(["", ""], self._list_contributions()))
         parts.append(write_lines([*self.sentences, *self.found_texts]))
         return write_block(f"The answer is {_write(self.value)}.", *parts)
 
-    def plot(self) -> NDArray[Any]:
+    def plot(self) -> PlotAxes:
         """Draw what adds up to the answer, and beside it how far each column alone can move it.
 
         Returns
@@ -194,8 +197,11 @@ def explain_regression(
     (n_features,).
     """
     units = Perturbation.of(threat, row.size, ()).units
-    has_means = means is not None and len(means) == len(model.member_terms)
-    contributions, base = _add_up(model, row, noise, names, points, means if has_means else None)
+    has_means = means is not None and len(means) == len(model.member_terms) and not model.has_trees
+    contributions: tuple[Contribution, ...] = ()
+    base = value
+    if not model.has_trees:
+        contributions, base = _add_up(model, row, noise, names, points, means if has_means else None)
     steps = "where every number is 0" if model.is_linear else "on average over all steps"
     ordered = tuple(sorted(columns, key=lambda one: one.low - one.high))
     where = describe_size(threat.ball_norm if threat.norm is not None else math.inf, unit)

@@ -63,7 +63,13 @@ class Report:
     """
 
     def __init__(
-        self, model: Any, X: Any, y: ArrayLike | None = None, *, settings: ReportSettings | None = None, **options: Any
+        self,
+        model: object,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        settings: ReportSettings | None = None,
+        **options: Any,
     ) -> None:
         asked = replace(settings or ReportSettings(), **options)
         is_regressor = hasattr(model, "certify_interval") and hasattr(model, "ensemble_")

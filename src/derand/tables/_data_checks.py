@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray, Targets
 from derand._core.text import join_words, quote_short
 from derand.tables._dates import reads_as_date
 from derand.tables._kinds import Category, reads_as_number
@@ -149,6 +148,15 @@ def check_identifier(name: str | int, values: FloatArray, n_rows: int) -> tuple[
     return (_ORDERED, False) if (steps > 0).all() or (steps < 0).all() else (None, False)
 
 
+def check_target(name: str | int, numbers: FloatArray) -> str | None:
+    """What to say of a target of numbers that looks like an identifier; None where it does not."""
+    rows = sample_rows(numbers.size)
+    message, _ = check_identifier(name, numbers if rows is None else numbers[rows], numbers.size)
+    if message is None:
+        return None
+    return f"The target {quote_short(name)} {message}: look whether another column is meant."
+
+
 def _split_name(name: str | int) -> list[str]:
     """The words of a name, also of one such as customerId."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", str(name))
@@ -164,7 +172,7 @@ class Leaks:
         Labels, or numbers to be predicted (more than twenty different ones).
     """
 
-    def __init__(self, target: NDArray[Any]) -> None:
+    def __init__(self, target: Targets) -> None:
         values, codes = np.unique(target, return_inverse=True)
         self._is_number = target.dtype.kind in "iuf" and values.size > 20
         self._codes, self._n_classes = codes.ravel(), values.size

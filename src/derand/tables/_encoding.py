@@ -194,7 +194,7 @@ class TableEncoding:
         """Name of a column, or its number where the table had no names."""
         return self.names[column] if self.names is not None else column
 
-    def encode_finite(self, X: Any, may_miss: Iterable[int] = ()) -> FloatArray:
+    def encode_finite(self, X: object, may_miss: Iterable[int] = ()) -> FloatArray:
         """`encode`, where NaN and infinity in a numerical column are an error that names it and counts the rows.
 
         `may_miss`: columns that may hold NaN; infinity is refused there, too.

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import Cells, FloatArray, Labels
 from derand._core.files import PathLike
 from derand._core.text import format_exactly, quote_short
 from derand.tables._encoding import TableEncoding
@@ -22,9 +21,6 @@ from derand.tables._kinds import ColumnKind, kind_of_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Labels = NDArray[Any]
-"""Whole numbers, booleans or text."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,7 +83,7 @@ class MatchedFile:
         self.file.require_rows(len(batches))
         return pa.concat_tables(batches)
 
-    def split(self, table: pa.Table, first_row: int) -> tuple[pa.Table | NDArray[Any], Labels | None]:
+    def split(self, table: pa.Table, first_row: int) -> tuple[pa.Table | Cells, Labels | None]:
         """Rows as the model takes them, and their labels or numbers where there is a target.
 
         Missing numbers are left to whoever computes with them, within `name_gaps`; those of the target are refused.

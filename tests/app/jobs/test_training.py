@@ -154,3 +154,12 @@ def test_training_says_when_every_row_gets_the_same_label(tmp_path: Path) -> Non
     assert "--class-weight balanced" in message
     clear = train_file(tmp_path / "data.csv", "y", tmp_path / "m.json", model="stumps", noise="gaussian:0.1")
     assert not [text for text in clear["warnings"] if "Every training row" in text]
+
+
+def test_an_identifier_as_the_number_to_be_predicted_is_told(tmp_path: Path) -> None:
+    frame = make_frame()[["x", "job"]].assign(
+        customer_id=np.random.default_rng(0).permutation(10**6)[: len(make_frame())]
+    )
+    frame.to_csv(tmp_path / "customers.csv", index=False)
+    told = train_file(tmp_path / "customers.csv", "customer_id", tmp_path / "m.json", task="number", regularization=1.0)
+    assert told["warnings"][0].startswith("The target 'customer_id' has another whole number in every row")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from derand.app import Summary
 from derand.app.commands._answers import describe_answers, describe_radii, print_warnings, tabulate_confusion
@@ -69,7 +69,7 @@ def certify(
 
         if as_json and names_stream(output):
             raise ValueError("--json and --output - would both go to standard output: leave one out.")
-        summary: Any  # of one file, or of many
+        summary: object  # of one file, or of many
         if are_many:
             summary = certify_many(model, data, output, asked, many, advance)
         else:
@@ -105,8 +105,10 @@ def _print_labels(summary: Summary) -> None:
         verdicts = summary["verdicts"]
         facts["result"] = (
             f"{verdicts['flips']:,} of {summary['rows']:,} decisions can be flipped within these limits, "
-            f"{verdicts['undecided']:,} undecided"
+            f"{verdicts['undecided']:,} undecided{_describe_ties(summary)}"
         )
+    elif summary.get("ties"):
+        facts["ties"] = f"{summary['ties']:,} rows lie within the rounding of the model's own arithmetic"
     if summary.get("rows_of_infinite_radius"):
         facts["rows that no change of numbers can flip"] = f"{summary['rows_of_infinite_radius']:,}"
     if "answers" in summary:
@@ -129,7 +131,7 @@ def _print_labels(summary: Summary) -> None:
     print_facts(console, {**facts, "time": f"{summary['seconds']:.1f} s"})
 
 
-def _print_flips(console: Console, told: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]) -> None:
+def _print_flips(console: Console, told: Summary, columns: Sequence[Summary]) -> None:
     """What can become of each answer, and by which columns."""
     for sentence in told["sentences"]:
         console.print(sentence, markup=False)
@@ -209,6 +211,17 @@ _PROOFS_IN_WORDS = {
     "exact": "by the exact worst case",
     "none": "not certified",
 }
+
+
+def _describe_ties(summary: Summary) -> str:
+    """Why rows are undecided, of a model whose trees join columns."""
+    undecided, ties = summary["verdicts"]["undecided"], summary.get("ties", 0)
+    reasons = []
+    if ties:
+        reasons.append(f"{ties:,} within the rounding of the model's own arithmetic")
+    if undecided > ties and "ties" in summary:
+        reasons.append(f"{undecided - ties:,} for lack of budget")
+    return f" ({', '.join(reasons)})" if reasons else ""
 
 
 def _describe_proofs(counts: Mapping[str, int]) -> str:

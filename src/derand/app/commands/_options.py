@@ -28,7 +28,7 @@ def take_settings(command: Callable[..., None]) -> Callable[..., None]:
     classes = {name: one.annotation for name, one in own.parameters.items() if is_dataclass(one.annotation)}
 
     @functools.wraps(command)
-    def run(**given: Any) -> None:
+    def run(**given: object) -> None:
         for name, settings in classes.items():
             given[name] = _make_settings(settings, given)  # type: ignore[arg-type]
         command(**given)
@@ -59,7 +59,7 @@ def _make_parameter(one: Field[Any], option: Option) -> inspect.Parameter:
     )
 
 
-def _make_settings(settings: type, given: dict[str, Any]) -> Any:
+def _make_settings(settings: type, given: dict[str, Any]) -> object:
     """The settings that are given; their options leave `given`."""
     found: dict[str, Any] = {}
     for one, option in list_options(settings):

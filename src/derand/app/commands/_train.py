@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -114,7 +114,7 @@ def _describe_classes(summary: Summary) -> dict[str, str]:
     return facts | name_decision(list(summary["classes"]), summary["decision_threshold"])
 
 
-def name_decision(classes: Sequence[Any], threshold: float | None) -> dict[str, str]:
+def name_decision(classes: Sequence[object], threshold: float | None) -> dict[str, str]:
     """From which probability on the answer is the second class, where that is not one half."""
     from derand._core.text import format_threshold
 

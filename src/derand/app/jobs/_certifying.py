@@ -13,8 +13,8 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from derand._core.arrays import Cells
 from derand._core.files import PathLike
 from derand._core.threads import count_threads
 from derand.app import Summary
@@ -55,12 +55,13 @@ def certify_file(
     *,
     spell: Spell = quote_parameter,
     advance: Callable[[int], None] = lambda rows: None,
-    **options: Any,
+    **options: object,
 ) -> Summary:
     """Certify every row of a CSV or Parquet file, batch by batch, and write what is certified of each.
 
     Of a classifier that is row, label, failure, radius and proof; where limits alone say what may change (`norm=None`
-    of the threat), there is a verdict instead of a radius. Of a regressor it is row, value, low and high; with a
+    of the threat), there is a verdict instead of a radius. Of trees that join columns a radius has the distance of the
+    nearest flip that is known beside it (attacked). Of a regressor it is row, value, low and high; with a
     tolerance row, value and radius.
 
     Parameters
@@ -92,6 +93,8 @@ def certify_file(
         `certified_rows`: of classes, and with a tolerance: rows with a radius above 0.
         `proofs`: of classes: how many rows are certified by which proof; "none" where nothing is.
         `verdicts`: where limits alone say what may change: how many rows hold, flip, or are undecided.
+        `ties`: of models whose trees join columns: how many of those that are undecided, or have no radius, lie within
+        the rounding of the model's own arithmetic; for the others the budget was spent.
         `certified_radii`: in a ball: how many rows no change can flip, average and median of the others;
         wrong rows count 0.
         `proven_accuracy`: where limits alone say what may change: right, and proven to hold within them.
@@ -148,7 +151,7 @@ def certify_file(
         numbers=request.numbers,
     )
     found: Summary = tally.summarize()
-    found["notes"] += note_other_answers(estimator, request.rule, request.noise)
+    found["notes"] += [*request.list_notes(), *note_other_answers(estimator, request.rule, request.noise)]
     return {
         "output": os.fspath(output),
         "record": None if record is None else os.fspath(record),
@@ -203,7 +206,7 @@ class _Labels:
         self.count(found, rows, truth, batch)
         return _Parts(self.copies.join(batch, _list_results(found, first_row)), batch.num_rows)
 
-    def count(self, found: Any, rows: Any, truth: Any, batch: pa.Table) -> None:
+    def count(self, found: Any, rows: object, truth: Any, batch: pa.Table) -> None:
         """Count a batch, with grades where the truth is known."""
         grades = None if truth is None else grade_rows(self.estimator, rows, found)
         self.tally.add(found, truth, grades, self.source, batch)
@@ -224,7 +227,7 @@ class _Values(_Labels):
         self.request = ValueRequest(self.estimator, self.source, self.asked)
         self.tally = IntervalTally()
 
-    def count(self, found: Any, rows: Any, truth: Any, batch: pa.Table) -> None:
+    def count(self, found: object, rows: object, truth: object, batch: pa.Table) -> None:
         """Count a batch."""
         self.tally.add(found, truth, self.source, batch)
 
@@ -245,7 +248,7 @@ def _require_places(output: PathLike, witness: PathLike | None, inputs: Sequence
             raise ValueError(f"The witnesses cannot go to {os.fspath(taken)} as well: name another file.")
 
 
-def _list_results(found: Certificates | Intervals | ToleranceRadii, first_row: int) -> dict[str, NDArray[Any]]:
+def _list_results(found: Certificates | Intervals | ToleranceRadii, first_row: int) -> dict[str, Cells]:
     """What is written of a batch, by column."""
     row = np.arange(first_row, first_row + len(found))
     if isinstance(found, Intervals):
@@ -259,5 +262,6 @@ def _list_results(found: Certificates | Intervals | ToleranceRadii, first_row: i
         **({"runner_up": np.asarray(found.runner_up)} if several else {}),
         "failure": found.failure,
         **({"radius": found.radius} if found.verdict is None else {"verdict": found.verdict}),
+        **({} if found.attacked is None else {"attacked": found.attacked}),
         "proof": found.proof,
     }

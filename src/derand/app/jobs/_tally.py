@@ -37,6 +37,8 @@ class _BatchTally:
 
     def __init__(self) -> None:
         self.n_rows = self.n_certified = self.n_infinite = 0
+        self.n_ties: int | None = None
+        """Of models whose trees join columns; else None."""
         self.unseen: Counter[str] = Counter()
         self.empty: set[str] | None = None
         """Columns that were empty in every batch; None before the first."""
@@ -83,6 +85,8 @@ class Tally(_BatchTally):
         self.n_certified += int((certificates.radius > 0).sum())
         self.n_infinite += int(np.isinf(certificates.radius).sum())
         self.proofs.update(_count(certificates.proof))
+        if certificates.is_tie is not None:
+            self.n_ties = (self.n_ties or 0) + int(certificates.is_tie.sum())
         if certificates.verdict is not None:
             self.verdicts = (self.verdicts or Counter()) + _count(certificates.verdict)
             flips = certificates.summary(labels)
@@ -117,6 +121,8 @@ class Tally(_BatchTally):
         if self.flips is not None:
             result["flips"] = self.flips.merge_truth().to_dict()
             result["flips_by_true_class"] = self.flips.to_dict() if self.answers is not None else None
+        if self.n_ties is not None:
+            result["ties"] = self.n_ties
         remark = self._judge_labels()
         if self.answers is not None:
             found = self.answers.measure()

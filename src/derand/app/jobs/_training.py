@@ -50,7 +50,7 @@ def train_file(
     settings: TrainSettings | None = None,
     *,
     spell: Spell = quote_parameter,
-    **options: Any,
+    **options: object,
 ) -> Summary:
     """Train a classifier or a regressor on a CSV or Parquet file and save it.
 
@@ -131,9 +131,9 @@ def train_file(
 
 
 def list_doubts(read: TrainingData) -> list[str]:
-    """What is doubtful about columns that were used: of those that were left out the table of columns tells."""
+    """What is doubtful about the target and columns that were used: of others the table of columns tells."""
     doubts = format_data_checks(check for check in read.checks if check.use is not ColumnUse.IGNORED)
-    return [] if doubts is None else [doubts]
+    return [one for one in (read.doubt, doubts) if one is not None]
 
 
 def _list_warnings(caught: Iterable[warnings.WarningMessage]) -> list[str]:

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -39,7 +38,7 @@ def tune_file(
     *,
     spell: Spell = quote_parameter,
     advance: Callable[[int, int], None] = lambda done, total: None,
-    **options: Any,
+    **options: object,
 ) -> Summary:
     """Measure on a CSV or Parquet file what robustness costs, and say how to train.
 

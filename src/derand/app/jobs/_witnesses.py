@@ -41,6 +41,7 @@ class Witnesses:
 
         assert found.flips is not None  # without a norm there are flips, and witnesses of them
         assert found.witness is not None
+        assert found.flipped is not None
         at = np.flatnonzero(found.flips)
         if not at.size and self._parts:  # a file without witnesses has a header line
             return
@@ -53,7 +54,8 @@ class Witnesses:
             verifier = Verifier(model, found.noise, found.rule, perturbation, before, codes, with_error=True)
             whole, decimals = encoding.find_whole(before), count_decimals(before)
             changed = refine_changes(verifier, changed, whole, encoding.dates, decimals)
-            answers = self._estimator.classes_[verifier.label(changed)]
+            after = verifier.label(changed)
+            answers = np.where(after == codes, found.flipped[at], self._estimator.classes_[after])
         else:
             answers = found.label[at]
         names = Names(tuple(self._source.names), encoding.categories, encoding.dates)

@@ -22,7 +22,7 @@ from derand.threat import Threat
 HTML_ROWS = 5
 """How many rows notebooks show."""
 _ARRAYS = ("label", "failure", "log_failure", "radius")
-_OPTIONAL = ("runner_up", "flips", "witness", "worst", "flipped")
+_OPTIONAL = ("runner_up", "flips", "witness", "worst", "is_tie", "attacked", "is_exact", "flipped")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,12 +61,21 @@ class Certificates(RowResults):
         Only where limits alone say what may change (`Threat(norm=None)`): whether a change within them was found that
         flips the label.
     witness : array of shape (n_rows, n_features) or None
-        There, too: such a change of each row that flips, as the model reads it; other rows as they were.
+        There, too: such a change of each row that flips, as the model reads it; other rows as they were. Of a model
+        with trees, in a ball as well, and for ties: one that may flip.
     worst : array of shape (n_rows,) or None
         There, too, by the rule "mean": the lowest expected score (of label 0 the highest) that a change within the
         limits can reach, in grid units; a bound, exact without noise. None for a vote of ensembles.
     verdict : array of shape (n_rows,) or None
         There, too: "holds" (proven), "flips" (with a witness) or "undecided".
+    attacked : array of shape (n_rows,) or None
+        Of a model with trees, in a ball: the distance of the nearest flip that is known, which is the witness; infinite
+        where there is none. The true radius lies between `radius` and this.
+    is_exact : array of booleans, shape (n_rows,), or None
+        There, too: whether the radius is the true one.
+    is_tie : array of booleans, shape (n_rows,), or None
+        Of a model with trees: undecided because a score lies within the rounding of the model's own arithmetic, not
+        because the budget was spent.
     runner_up : array of shape (n_rows,) or None
         The class that decides the radius: of all rivals the one that a change reaches first. Of two classes the other.
     path : array of shape (n_rows,) or None
@@ -94,6 +103,9 @@ class Certificates(RowResults):
     witness: FloatArray | None = None
     worst: FloatArray | None = None
     runner_up: NDArray[Any] | None = None
+    is_tie: BoolArray | None = None
+    attacked: FloatArray | None = None
+    is_exact: BoolArray | None = None
     _proof: NDArray[np.uint8] | None = field(default=None, repr=False)
     _path: NDArray[np.uint8] | None = field(default=None, repr=False)
     origin: Origin | None = field(default=None, repr=False)
@@ -151,6 +163,9 @@ class Certificates(RowResults):
         facts = [("rows", format_count(len(self)))]
         if verdict is not None:
             facts += [(name, format_count(int((verdict == name).sum()))) for name in ("holds", "flips", "undecided")]
+            facts += (
+                [] if self.is_tie is None else [("ties, which are undecided", format_count(int(self.is_tie.sum())))]
+            )
         elif len(self):
             facts.append(("certified", _count_share(radius > 0)))
             facts += list_quantiles(radius)
@@ -209,14 +224,15 @@ class Certificates(RowResults):
     def list_columns(self) -> dict[str, NDArray[Any]]:
         """What tables hold: label, radius and proof, and failure and log_failure where the rule has failure masses.
 
-        For more than two classes also runner_up, and verdict where there is one.
+        For more than two classes also runner_up; verdict, attacked and is_exact where there are some.
         """
         has_masses = self.rule != "mean" and not (len(self) and np.isnan(self.failure).all())
         names = _ARRAYS if has_masses else ("label", "radius")
         columns = {name: getattr(self, name) for name in names} | {"proof": self.proof}
         if self.classes.size > 2:
             columns["runner_up"] = self.runner_up
-        return columns if self.verdict is None else columns | {"verdict": self.verdict}
+        more = {"verdict": self.verdict, "attacked": self.attacked, "is_exact": self.is_exact}
+        return columns | {name: value for name, value in more.items() if value is not None}
 
 
 def write_radius(radius: float) -> str:

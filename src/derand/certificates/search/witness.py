@@ -18,6 +18,7 @@ import numpy as np
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.pairwise import build_pair
+from derand.certificates.bounds.tree_labels import differs_surely
 from derand.certificates.kinds import Linear, Pairwise, kind_of, stands_for_another
 from derand.certificates.search.feasible_set import Target, are_same
 from derand.certificates.search.linear import attack_linear
@@ -92,7 +93,7 @@ def _search_pairs(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verifier(Target):
-    """Rows with their labels, and what decides whether a changed row flips."""
+    """Rows with their labels, and what decides whether a changed row flips: the library alone, where it is given."""
 
     rows: FloatArray
     labels: IntArray
@@ -103,6 +104,11 @@ class Verifier(Target):
         """Whether each point has another label than the row that it belongs to."""
         if not at.size:
             return np.zeros(0, dtype=bool)
+        if self.library is not None:
+            after = self.library(points)
+            return np.asarray((after >= 0) & (after != self.labels[at]))
+        if self.with_error and self.model.has_trees:
+            return differs_surely(self.model.members[0], points, self.labels[at])
         other = self.label(points, 1) != self.labels[at]
         return np.asarray(other & self._is_sure(points, at))
 
@@ -125,13 +131,14 @@ class Verifier(Target):
         if others or kind_of(member).effective_noise(self.noise) is not None:
             return False
         scores, errors = member.score(points), member.bound_errors(points)
+        home = self.labels[at]
         if member.threshold is not None:
-            return np.asarray(np.abs(scores - member.threshold) > errors)
+            ahead = scores - member.threshold
+            return np.asarray(np.where(home == 0, ahead > errors, -ahead >= errors))
         scores, every = scores + np.array(member.offsets), np.arange(at.size)
-        highest = (scores + errors)[every, self.labels[at]]
-        lowest = scores - errors
-        lowest[every, self.labels[at]] = -np.inf
-        return np.asarray(lowest.max(axis=1) > highest)
+        highest, lowest = (scores + errors)[every, home][:, None], scores - errors
+        is_lower = np.arange(lowest.shape[1]) < home[:, None]  # which wins where both are equal
+        return np.asarray(((lowest > highest) | ((lowest >= highest) & is_lower)).any(axis=1))
 
 
 def shrink_witnesses(verifier: Verifier, changed: FloatArray) -> FloatArray:
@@ -217,7 +224,7 @@ def _subtract_outputs(member: AdditiveEnsemble) -> AdditiveEnsemble:
 def _subtract_terms(member: AdditiveEnsemble, rows: FloatArray, changed: FloatArray, noise: Noise | None) -> FloatArray:
     """What a change takes off the expected score, by column; a term of several columns counts in each of them."""
     lost = np.zeros(rows.shape)
-    for term in member.terms:
+    for term in member.terms:  # columns of one tree term count alike
         size = expect_term(term, rows, noise) - expect_term(term, changed, noise)
         lost[:, list(term.features)] += size[:, None]
     return np.nan_to_num(lost)

@@ -66,6 +66,7 @@ def read(model: Any) -> Reading:
         grids=tuple(folded.functions.grids),
         tables=tuple(folded.functions.tables),
         lines=tuple(folded.lines),
+        trees=tuple(folded.functions.trees),
         intercept=float(folded.intercept[0]) if lone else folded.intercept,
         arithmetic_error=reading.arithmetic_error + folded.error + noise_error,
         noise=noise,

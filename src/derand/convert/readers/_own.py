@@ -52,6 +52,7 @@ def read(model: Any) -> Reading:
         raw_scores,
         f"derand.{name}",
         functions.lines,
+        trees=functions.trees,
         calibration=_read_calibration(model, float(shift)) if ensemble.n_classes == 2 else (1.0, 0.0),
         noise=noise,
     )

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from derand._core.arrays import BoolArray, FloatArray
 from derand._core.text import format_count, format_exactly, format_move, format_short, join_words, plural, shorten
-from derand.certificates import Verifier, certify, find_labels, refine_changes
+from derand.certificates import Certificates, Verifier, certify, find_labels, refine_changes
 from derand.explain import Names, describe_change
 from derand.metrics import encode_labels
 from derand.report import _blocks as ui
@@ -97,7 +97,7 @@ def compute(inputs: LabelInputs) -> Verdicts | None:
         chosen = [(str(name), np.asarray(inputs.truth == name)) for name in inputs.subject.classes.tolist()]
         counts += [_count(inputs, name, at) for name, at in chosen if at.any()]
     return {
-        "sentence": _describe_verdicts(counts[0]),
+        "sentence": _describe_verdicts(counts[0]) + _explain_undecided(inputs.plain),
         "counts": counts,
         "held": _list_held(inputs, "holds"),
         "undecided": _list_held(inputs, "undecided"),
@@ -153,6 +153,19 @@ def _describe_verdicts(count: VerdictCount) -> str:
     )
     total = plural(count["n_rows"], "decision")
     return f"{format_count(count['flips'])} of {total} can be flipped within these limits; {holds}; {undecided}."
+
+
+def _explain_undecided(certificates: Certificates) -> str:
+    """Why rows are undecided, of a model whose trees join columns; else nothing."""
+    if certificates.is_tie is None or certificates.verdict is None:
+        return ""
+    ties, undecided = int(certificates.is_tie.sum()), int((certificates.verdict == "undecided").sum())
+    reasons = [f"{format_count(ties)} because scores lie within the rounding of the model's own arithmetic"] * bool(
+        ties
+    )
+    if undecided > ties:
+        reasons.append(f"{format_count(undecided - ties)} because the budget of the search was spent")
+    return f" Undecided {join_words(reasons)}." if reasons else ""
 
 
 def describe_witness(inputs: LabelInputs, row: int) -> Witness:

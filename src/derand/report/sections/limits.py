@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, TypedDict
+from dataclasses import replace
+from typing import TypedDict
 
 import numpy as np
 from markupsafe import Markup
@@ -60,6 +60,42 @@ class Witness(TypedDict):
     sentence: str
 
 
+class FlipCount(TypedDict):
+    """As AnswerFlips."""
+
+    label: str
+    true: str | None
+    flipped: str
+    n_rows: int
+    n_flips: int
+    n_alone: int
+    n_new: int
+
+
+class ColumnFlipCount(TypedDict):
+    """As ColumnFlips; with which other columns in text."""
+
+    column: str
+    direction: str
+    label: str
+    true: str | None
+    flipped: str
+    n_rows: int
+    n_alone: int
+    n_together: int
+    others: list[str]
+
+
+class Flips(TypedDict):
+    """Why answers flip, of all rows; with labels the sentences tell true classes apart."""
+
+    unseen: bool
+    flips: int
+    answers: list[FlipCount]
+    columns: list[ColumnFlipCount]
+    sentences: list[str]
+
+
 class Verdicts(TypedDict):
     """What is known where limits alone say what may change; the first count is of all rows, others are of classes."""
 
@@ -69,8 +105,7 @@ class Verdicts(TypedDict):
     """The first rows that are proven to hold, and below those that are undecided, by name or number."""
     undecided: list[str]
     witnesses: list[Witness]
-    flips: dict[str, Any]
-    """What `FlipSummary.to_dict` says of all rows; with labels its sentences tell true classes apart."""
+    flips: Flips
 
 
 class Parts(accuracy.Parts):
@@ -106,22 +141,32 @@ def compute(inputs: LabelInputs) -> Verdicts | None:
     }
 
 
-def _summarize_flips(inputs: LabelInputs) -> dict[str, Any]:
+def _summarize_flips(inputs: LabelInputs) -> Flips:
     """By which columns answers flip, in which direction and towards which answer."""
-    every = inputs.plain.summary(inputs.truth)
-    return {**every.merge_truth().to_dict(), "sentences": every.list_sentences()}
+    every = replace(inputs.plain.summary(inputs.truth), names=tuple(inputs.subject.names))
+    found = every.merge_truth().to_dict()
+    for one in found["columns"]:
+        one["others"] = [f"{shorten(name, 30)} {count:,}" for name, count in one["others"].items()]
+    return {
+        "unseen": found["unseen"],
+        "flips": found["flips"],
+        "answers": found["answers"],
+        "columns": found["columns"],
+        "sentences": every.list_sentences(),
+    }
 
 
-def _tabulate_flips(flips: Mapping[str, Any]) -> list[ui.Block]:
+def _tabulate_flips(flips: Flips) -> list[ui.Block]:
     """The same as sentences and a table, the most frequent first."""
     if not flips["columns"]:
         return []
     lines: list[ui.Line] = []
     for one in flips["columns"][:_LISTED_FLIPS]:
-        others = [f"{shorten(str(name), 30)} {count:,}" for name, count in list(one["others"].items())[:_NAMED_OTHERS]]
         answers = f"{shorten(one['label'], 30)} → {shorten(one['flipped'], 30)}"
         counts = [format_count(one["n_alone"]), format_count(one["n_together"])]
-        lines.append([shorten(str(one["column"]), 40), one["direction"], answers, *counts, ", ".join(others)])
+        lines.append(
+            [shorten(one["column"], 40), one["direction"], answers, *counts, ", ".join(one["others"][:_NAMED_OTHERS])]
+        )
     head = ["column", "direction", "answer", "alone", "with others", "which others"]
     title = "Which columns flip answers; each row is counted once, by the change that was found"
     seen = "also to values that training did not see" if flips["unseen"] else "to values that training saw alone"

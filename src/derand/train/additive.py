@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from derand._core.arrays import FloatArray
@@ -18,7 +19,7 @@ from derand.threat import Threat
 from derand.train import strategies
 from derand.train.bins import MAX_BINS, BinnedTable, bin_table
 from derand.train.design.groups import group_columns
-from derand.train.design.model import is_changed
+from derand.train.design.model import bin_windows, is_changed
 from derand.train.formulations import FORMULATIONS, AdditiveOptions, InParts, Problem
 from derand.train.selection.folds import spread_rows
 from derand.train.selection.importance import measure_importances
@@ -87,7 +88,10 @@ def train_additive(
             f"`monotone` must be empty for {table.n_classes} classes, got columns {sorted(options.monotone)}: a "
             "function per class has no one direction. Leave it out, or train two classes against each other."
         )
-    n_bins = strategies.count_bins(table.target.size, table.numerical.size, options.radius, MAX_BINS)
+    is_window = noise is None and threat.ball_norm == np.inf  # bins are merged by what they reach
+    n_bins = MAX_BINS
+    if not is_window:
+        n_bins = strategies.count_bins(table.target.size, table.numerical.size, options.radius, MAX_BINS)
     binned = bin_rows(table, options, n_bins)
     problem = Problem(noise, threat, options, table.n_features, table.n_classes)
     with threadpool_limits(1, user_api="blas"):  # its threads wait busily between calls this small
@@ -103,17 +107,12 @@ def train_additive(
             binned = bin_rows(table, options)
         else:
             binned = group_columns(binned, groups, options.n_cuts)
+            binned = bin_windows(binned, problem.specify(binned), options.radius)
         trainer = prepare_trainer(table, binned, problem, strategy)
         chosen = trainer.choose()
         tell_of_fit(table.target.size, chosen.regularization)
         design = trainer.formulation.design(chosen.ramp)
         weights = trainer.fit_all(design, chosen.regularization)
-        if trainer.has_collapsed(design, weights):
-            tell("training: nothing was better than the constant answer; once more, from what no change can move")
-            trainer.is_patient = True
-            chosen = trainer.choose()
-            design = trainer.formulation.design(chosen.ramp)
-            weights = trainer.fit_all(design, chosen.regularization)
         warnings = trainer.check(design, weights, chosen)
         calibration = trainer.calibrate(design, weights, chosen, table)
     some = trainer.binned.take(spread_rows(trainer.binned, strategies.LIMITS.choice_rows))

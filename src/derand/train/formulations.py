@@ -36,7 +36,9 @@ from derand.train.losses.pairwise import PairwiseLoss
 from derand.train.losses.products import ProductLoss
 from derand.train.losses.rows import RowsInMemory, RowsInParts, SumsOverRows
 from derand.train.losses.softmax import SoftmaxLoss
+from derand.train.optimisers.base import Optimiser
 from derand.train.optimisers.batches import Schedule
+from derand.train.optimisers.blocks import BlockDescent
 from derand.train.optimisers.descent import Objective, Precondition, rate_classes
 from derand.train.parts import Shards, WholeTable
 from derand.train.selection.folds import share_codes
@@ -60,6 +62,8 @@ class AdditiveOptions:
     """Categories of fewer rows get the value of one that training did not see."""
     wide_columns: int = strategies.LIMITS.wide_columns
     """Numerical columns from which on some are chosen before they are fitted."""
+    max_iter: int = 1_000
+    """Steps of a fit, at most."""
     seed: int = 0
     n_threads: int = 1
 
@@ -152,8 +156,6 @@ class Margins:
 
     scores_shape: tuple[int, ...] = ()
     """Of the scores of one row."""
-    restarts = True
-    """Whether a fit that finds nothing is begun once more, from what no change can move."""
 
     def __init__(self, problem: Problem, binned: BinnedTable) -> None:
         self.problem, self.binned = problem, binned
@@ -182,13 +184,15 @@ class Margins:
         """What the weights of a design lose on some rows."""
         return MarginLoss(design, RowsInMemory(design, rows, n_threads))
 
-    def prepare(self, design: Any, rows: RowSource, regularization: float, n_threads: int) -> Objective:
-        """What is minimised on some rows."""
+    def prepare(self, design: Any, rows: RowSource, regularization: float, n_threads: int) -> Optimiser:
+        """What is minimised on some rows: in blocks of weights where the rows are at hand."""
         rate = float(np.clip(rows.rate, 1e-6, 1 - 1e-6))
         penalties = design.list_penalties(regularization) / rows.count_distinct()
-        change = Precondition(design, penalties, share_codes(design, rows.sample), rate)
         constant = np.zeros(penalties.size)
         constant[0] = np.log(rate / (1 - rate))
+        if isinstance(rows, InMemory) and not design.deduction:
+            return BlockDescent(design, rows.sample, penalties, constant)
+        change = Precondition(design, penalties, share_codes(design, rows.sample), rate)
         return Objective(MarginLoss(design, rows.open(design, n_threads)), penalties, change, constant)
 
     def schedule(self, n_rows: int, is_quick: bool) -> Schedule | None:
@@ -231,8 +235,6 @@ class Pairwise(Margins):
 
     Where nothing changes, that is the softmax of the scores. Weights are flat, those of class 0 first.
     """
-
-    restarts = False
 
     @property
     def scores_shape(self) -> tuple[int, ...]:  # type: ignore[override]

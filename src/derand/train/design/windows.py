@@ -14,6 +14,9 @@ import numpy as np
 from derand._core.arrays import FloatArray, IntArray
 from derand.train.bins import BinnedTable, NumberBins
 
+_BEYOND = 1 + 1e-6
+"""How much farther than its box a value counts as moved: certified radii are rounded down."""
+
 Box = tuple[FloatArray, FloatArray]
 """How far down and up the center of each bin may move."""
 
@@ -33,8 +36,8 @@ def reach_cells(centers: FloatArray, box: Box, cuts: FloatArray) -> tuple[IntArr
 
 
 def _reach(centers: FloatArray, box: Box, cuts: FloatArray) -> tuple[IntArray, IntArray]:
-    low = np.searchsorted(cuts, centers - box[0], side="right")
-    return low, np.searchsorted(cuts, centers + box[1], side="right")
+    low = np.searchsorted(cuts, centers - _BEYOND * box[0], side="right")
+    return low, np.searchsorted(cuts, centers + _BEYOND * box[1], side="right")
 
 
 def choose_safe_cuts(bins: NumberBins, box: Box, n_cuts: int) -> FloatArray:
@@ -46,7 +49,7 @@ def choose_safe_cuts(bins: NumberBins, box: Box, n_cuts: int) -> FloatArray:
     edges, shares = bins.edges, bins.shares / bins.shares.sum()
     if edges.size <= n_cuts:
         return edges
-    lowest, highest = bins.centers - box[0], bins.centers + box[1]
+    lowest, highest = bins.centers - _BEYOND * box[0], bins.centers + _BEYOND * box[1]
     below = np.array([shares[highest < edge].sum() for edge in edges])
     above = np.array([shares[lowest >= edge].sum() for edge in edges])
     use = below * above * np.maximum(np.diff(bins.centers), 0.0)

@@ -163,6 +163,11 @@ class Margins:
         self._designs: dict[tuple[bool, float], Any] = {}
         self._kept: IntArray | None = None
 
+    @property
+    def can_ramp(self) -> bool:
+        """Whether functions may have a linear part: not where they are steps whose cells are known."""
+        return not self.binned.cuts
+
     def keep(self, numbers: IntArray) -> Margins:
         """The same of some of the numerical columns, by index."""
         other = copy(self)

@@ -24,6 +24,8 @@ class Limits:
     """Rows from which on a sample is fitted first, and all rows from there on: most steps are then cheap ones."""
     choice_rows: int = 20_000
     """Rows of that sample, and those on which a penalty is chosen, importances measured, intervals narrowed."""
+    fold_cells: int = 2_000_000
+    """Rows times columns from which on a penalty is measured on one fifth of the rows, rather than on every fold."""
     quick_rows: int = 6_000
     """Rows on which the penalty is chosen where rows are fitted in batches."""
     wide_columns: int = 1_000

@@ -7,7 +7,7 @@ losses are computed or which strategy fits which sizes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +32,7 @@ from derand.train.table import TrainingTable
 
 CHECKED_ROWS = 5_000
 """Rows on which the certified accuracy is compared with that of the constant prediction."""
-_LADDER = Ladder((10.0, 1.0, 0.1, 0.01, 0.001), refines=True, ramps=True)
+_LADDER = Ladder((10.0, 1.0, 0.1, 0.01, 0.001), extends=True, refines=True, ramps=True)
 _TOLERANCE, _ROUGH_TOLERANCE = 1e-3, 1e-2
 """Of the duality gap, as a share of the loss: of a fit to all rows, and of those among which a penalty is chosen."""
 _QUICK, _SCREENING = Effort(_ROUGH_TOLERANCE, 400), Effort(0.1, 30)
@@ -152,16 +152,18 @@ class Trainer:
         if self.strategy.rows == "in batches" and self.strategy.loss in _HOLD_OUTS:
             return self._choose_on_third(_HOLD_OUTS[self.strategy.loss])
         index = spread_rows(self.binned, strategies.LIMITS.choice_rows)
-        folds = draw_folds(self.binned.take(index))
+        is_large = index.size * self.binned.codes.shape[1] >= strategies.LIMITS.fold_cells
+        folds = draw_folds(self.binned.take(index), few_rows=np.inf if is_large else FEW_ROWS)
         if folds is None:
             return Choice(1.0)
-        parts = self.part_folds(index, folds)
+        parts = self.part_folds(index, folds)[: 1 if is_large else None]
 
         def attempt(regularization: float, ramp: bool, before: Trial | None) -> Trial:
             return self._try(parts, folds, regularization, ramp, before)
 
-        best, path = search_penalty(attempt, _LADDER)
-        return Choice(best.regularization, best.ramp, path, index, best.scores)
+        best, path = search_penalty(attempt, replace(_LADDER, ramps=self.formulation.can_ramp))
+        left = np.flatnonzero(folds < len(parts))
+        return Choice(best.regularization, best.ramp, path, index[left], best.scores[left])
 
     def _choose_on_third(self, how: HoldOut) -> Choice:
         inside, outside = draw_third(self.binned, how.n_rows)
@@ -241,7 +243,7 @@ class Trainer:
         before: Trial | None,
     ) -> Trial:
         """Fit on all folds but one, measure on that one, for each of them; start from what was tried before."""
-        n_folds = len(parts)
+        n_folds = len(parts)  # of all, or the first one alone
         fitted: list[Any] = [None] * n_folds
         losses, scores = np.empty(n_folds), np.empty((folds.size, *self.formulation.scores_shape))
 

@@ -10,8 +10,9 @@ from derand.train.design.columns import Design, ModelSpec, compute_boxes, design
 from derand.train.design.groups import GroupBins, design_group
 from derand.train.design.windows import merge_windows
 
-_MULTIPLIERS = 16
-_BUDGET_COSTS = (0.03, 30.0)  # of a whole radius, in logarithms of odds
+_BUDGET_COSTS = np.geomspace(1e-3, 30.0, 48)  # of a whole radius, in logarithms of odds
+_FEWER_BUDGET_COSTS = np.geomspace(0.03, 30.0, 16)
+_MANY_COLUMNS = 50  # over which costs even out: fewer multipliers do
 
 
 def design_model(binned: BinnedTable, spec: ModelSpec, radius: float, *, with_ramp: bool = True) -> Design:
@@ -31,7 +32,7 @@ def design_model(binned: BinnedTable, spec: ModelSpec, radius: float, *, with_ra
         for (feature, count), has_missing in zip(binned.categories, binned.miss_categories(), strict=True)
     )
     free = np.zeros(1)  # at no cost all may change as far as each may: what functions next to nothing lose by
-    costs = np.concatenate([free, np.geomspace(*_BUDGET_COSTS, _MULTIPLIERS)])
+    costs = np.concatenate([free, _BUDGET_COSTS if len(numbers) <= _MANY_COLUMNS else _FEWER_BUDGET_COSTS])
     power = 0.0 if norm is None or not np.isfinite(norm) or radius == 0 else radius**norm
     multipliers = costs / power if power else free
     by_category = costs if threat.l0 and categories else free

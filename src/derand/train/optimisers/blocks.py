@@ -250,7 +250,9 @@ def _balance(costs: FloatArray, budget: float) -> FloatArray:
 
 def _line_up(design: Design, rows: BinnedTable, layout: Layout) -> Blocks:
     """The columns of a design and their rows as the compiled loops see them."""
-    parts = [_describe(one) for one in design.columns]
+    may_change = layout.categories.signs.size > 2
+    parts = [_describe_number(one) for one in design.numbers]
+    parts += [_describe_category(one, may_change) for one in design.categories]
     sizes = np.array([one[0].shape for one in parts], dtype=np.int64).reshape(-1, 2)
     shapes = np.array([one[1].shape for one in parts], dtype=np.int64).reshape(-1, 2)
     is_category = np.arange(len(parts)) >= len(design.numbers)
@@ -287,10 +289,8 @@ def _begin(sizes: Any) -> IntArray:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def _describe(column: NumberColumn | CategoryColumn) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
+def _describe_number(column: NumberColumn) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
     """The points of a column, what each weight adds there; the point of each place of each code; what it costs."""
-    if isinstance(column, CategoryColumn):
-        return _describe_category(column)
     n_bins, n_places, size = column.basis.shape
     flat = np.ascontiguousarray(column.basis.reshape(n_bins * n_places, size))
     odd = np.random.default_rng(0).integers(1, 2**62, size).astype(np.uint64) * np.uint64(2) + np.uint64(1)
@@ -307,7 +307,7 @@ def _describe(column: NumberColumn | CategoryColumn) -> tuple[NDArray[Any], NDAr
     return points, places, costs
 
 
-def _describe_category(column: CategoryColumn) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
+def _describe_category(column: CategoryColumn, may_change: bool) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
     """A point for each weight, and one for what weighs nothing."""
     size, count = column.n_weights, column.n_categories
     points = np.eye(size + 1, size, dtype=np.float32)
@@ -315,7 +315,7 @@ def _describe_category(column: CategoryColumn) -> tuple[NDArray[Any], NDArray[An
     targets = np.flatnonzero(column.reachable)
     if column.unseen:
         targets = np.append(targets, size)
-    if column.frozen or not targets.size:
+    if column.frozen or not may_change:
         targets = np.empty(0, dtype=np.int64)
     places = np.empty((column.n_codes, 1 + targets.size), dtype=np.int32)
     places[:, 0], places[:, 1:] = own, targets

@@ -16,7 +16,7 @@ from derand._core.arrays import FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
 
 _FAINT = 30.0  # a share of exp(-30) does not count
-_STEPS = 3  # of Newton's method on a column, at most, before the next one
+_STEPS = 1  # of Newton's method on a column, at most, before the next one
 _HALVINGS = 20
 _ENOUGH = 1e-2  # of the first decrease of a column: a smaller one ends its steps
 _ARMIJO = 1e-4

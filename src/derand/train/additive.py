@@ -118,7 +118,7 @@ def train_additive(
     some = trainer.binned.take(spread_rows(trainer.binned, strategies.LIMITS.choice_rows))
     by_output = trainer.formulation.split_outputs(weights)
     importances = measure_importances(design, by_output, some, table.n_features)
-    record = TrainingRecord.of(strategy, sizes, chosen.regularization, trainer.n_steps)
+    record = TrainingRecord.of(strategy, sizes, chosen.regularization, trainer.n_steps, trainer.result)
     tell(f"training: {record}")
     return AdditiveTraining(
         trainer.formulation.build(design, weights),

@@ -36,7 +36,7 @@ from derand.train.losses.pairwise import PairwiseLoss
 from derand.train.losses.products import ProductLoss
 from derand.train.losses.rows import RowsInMemory, RowsInParts, SumsOverRows
 from derand.train.losses.softmax import SoftmaxLoss
-from derand.train.optimisers.base import Optimiser
+from derand.train.optimisers.base import Fit, Optimiser
 from derand.train.optimisers.batches import Schedule
 from derand.train.optimisers.blocks import BlockDescent
 from derand.train.optimisers.descent import Objective, Precondition, rate_classes
@@ -190,15 +190,30 @@ class Margins:
         return MarginLoss(design, RowsInMemory(design, rows, n_threads))
 
     def prepare(self, design: Any, rows: RowSource, regularization: float, n_threads: int) -> Optimiser:
-        """What is minimised on some rows: in blocks of weights where the rows are at hand."""
+        """What is minimised on some rows: in blocks of weights where it has kinks and the rows are at hand."""
+        if isinstance(rows, InMemory) and not (design.deduction or design.is_plain):
+            return self._prepare_blocks(design, rows, regularization)
+        penalties, constant, rate = self._begin(design, rows, regularization)
+        change = Precondition(design, penalties, share_codes(design, rows.sample), rate)
+        return Objective(MarginLoss(design, rows.open(design, n_threads)), penalties, change, constant)
+
+    def _prepare_blocks(self, design: Any, rows: RowSource, regularization: float) -> BlockDescent:
+        return BlockDescent(design, rows.sample, *self._begin(design, rows, regularization)[:2])
+
+    @staticmethod
+    def _begin(design: Any, rows: RowSource, regularization: float) -> tuple[FloatArray, FloatArray, float]:
+        """Penalties of all weights, those of the constant prediction, and the share of class 1."""
         rate = float(np.clip(rows.rate, 1e-6, 1 - 1e-6))
         penalties = design.list_penalties(regularization) / rows.count_distinct()
         constant = np.zeros(penalties.size)
         constant[0] = np.log(rate / (1 - rate))
-        if isinstance(rows, InMemory) and not design.deduction:
-            return BlockDescent(design, rows.sample, penalties, constant)
-        change = Precondition(design, penalties, share_codes(design, rows.sample), rate)
-        return Objective(MarginLoss(design, rows.open(design, n_threads)), penalties, change, constant)
+        return penalties, constant, rate
+
+    def measure_fit(self, design: Any, rows: RowSource, regularization: float, weights: FloatArray) -> Fit | None:
+        """How good weights are, by a duality gap; None where there is none."""
+        if not isinstance(rows, InMemory) or design.deduction:
+            return None
+        return self._prepare_blocks(design, rows, regularization).measure_fit(weights)
 
     def schedule(self, n_rows: int, is_quick: bool) -> Schedule | None:
         """How rows are fitted in batches; None where that is not done."""
@@ -260,6 +275,9 @@ class Pairwise(Margins):
         change = self._change_variables(design, penalties, some, shares)
         loss = self.make_loss(design, some, n_threads)
         return Objective(loss, np.tile(penalties, n_classes), change, constant.ravel())
+
+    def measure_fit(self, design: Any, rows: RowSource, regularization: float, weights: FloatArray) -> Fit | None:
+        return None
 
     def _change_variables(
         self, design: Any, penalties: FloatArray, rows: BinnedTable, shares: FloatArray

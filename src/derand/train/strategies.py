@@ -6,12 +6,14 @@ that was taken. Must not know how any of them works: `trainer` and `formulations
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from derand.noise import Noise
 from derand.threat import Threat
+from derand.train.optimisers.base import UNKNOWN, Fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +243,8 @@ class TrainingRecord:
         The penalty, as given or as chosen.
     n_iterations : int
         Steps of the final fit, those of its start among them; 0 where it is solved at once.
+    fit : Fit
+        What it loses, how much less the best weights may lose, and whether it ended by itself.
     """
 
     strategy: str
@@ -248,10 +252,15 @@ class TrainingRecord:
     sizes: dict[str, Any]
     regularization: float
     n_iterations: int
+    fit: Fit = UNKNOWN
 
     @classmethod
-    def of(cls, strategy: Strategy, sizes: Sizes, regularization: float, n_iterations: int) -> TrainingRecord:
-        return cls(strategy.name, strategy.reason, asdict(sizes), regularization, n_iterations)
+    def of(
+        cls, strategy: Strategy, sizes: Sizes, regularization: float, n_iterations: int, fit: Fit = UNKNOWN
+    ) -> TrainingRecord:
+        return cls(strategy.name, strategy.reason, asdict(sizes), regularization, n_iterations, fit)
 
     def __str__(self) -> str:
-        return f"{self.strategy} ({self.reason}); penalty {self.regularization:.3g}, {self.n_iterations} steps"
+        loss, gap = f"{self.fit.loss:.4g}", f"{self.fit.gap:.1g}"
+        good = "" if math.isnan(self.fit.gap) else f", loss {loss}, at most {gap} above the least"
+        return f"{self.strategy} ({self.reason}); penalty {self.regularization:.3g}, {self.n_iterations} steps{good}"

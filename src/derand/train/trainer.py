@@ -101,12 +101,14 @@ class Trainer:
 
     def fit_all(self, design: Any, regularization: float) -> FloatArray:
         """Weights for all rows; where these are many, from those of a sample on."""
-        effort = Effort(_TOLERANCE, self._options.max_iter)
-        if self.strategy.rows not in ("sample first", "in parts"):
-            return self._fit(design, self._all_rows, regularization, effort, count=True)
-        some = self.binned.take(spread_rows(self.binned, strategies.LIMITS.choice_rows))
-        start = self._fit(design, InMemory(some), regularization, effort, count=True)
-        return self._fit(design, self._all_rows, regularization, effort, start, count=True)
+        effort, start = Effort(_TOLERANCE, self._options.max_iter), None
+        if self.strategy.rows in ("sample first", "in parts"):
+            some = InMemory(self.binned.take(spread_rows(self.binned, strategies.LIMITS.choice_rows)))
+            start = self._fit(design, some, regularization, effort, count=True)
+        weights = self._fit(design, self._all_rows, regularization, effort, start, count=True)
+        if np.isnan(self.result.gap):
+            self.result = self.formulation.measure_fit(design, self._all_rows, regularization, weights) or self.result
+        return weights
 
     def fit(
         self,
@@ -163,6 +165,7 @@ class Trainer:
 
         best, path = search_penalty(attempt, replace(_LADDER, ramps=self.formulation.can_ramp))
         left = np.flatnonzero(folds < len(parts))
+        assert best.scores is not None
         return Choice(best.regularization, best.ramp, path, index[left], best.scores[left])
 
     def _choose_on_third(self, how: HoldOut) -> Choice:

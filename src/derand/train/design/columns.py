@@ -254,8 +254,8 @@ class Design:
     @property
     def is_plain(self) -> bool:
         """Whether nothing changes: the margin is that of the row itself."""
-        moves = self.budget_costs.size > 1 or self.category_costs.size > 1 or any(one.own for one in self.numbers)
-        return not (moves or self.deduction)
+        costs = self.budget_costs.size > 1 or self.category_costs.size > 1
+        return not (costs or self.deduction or any(one.basis.shape[1] > 1 for one in self.numbers))
 
     def list_penalties(self, regularization: float) -> FloatArray:
         """The penalty of half the square of each weight; 0 for the intercept."""

@@ -71,7 +71,7 @@ def merge_windows(binned: BinnedTable, boxes: Sequence[Box], n_cuts: int) -> Bin
         seen = np.stack([low, high, np.searchsorted(own, bins.centers, side="right")])
         ends = (np.diff(seen, axis=1) != 0).any(axis=0)
         group = np.concatenate([[0], np.cumsum(ends)])
-        shares = np.bincount(group, weights=bins.shares)
+        shares = np.bincount(group, weights=bins.shares).astype(np.float64)
         centers = np.bincount(group, weights=bins.shares * bins.centers) / shares
         # a mean of values may reach other cells than they do by the last digit: the middle one reaches what they do
         middle = bins.centers[np.searchsorted(group, np.arange(shares.size), side="left")]

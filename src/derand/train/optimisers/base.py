@@ -41,6 +41,9 @@ class Fit(NamedTuple):
     has_ended: bool = True
 
 
+UNKNOWN = Fit()
+
+
 class Optimiser(Protocol):
     """A penalised loss of some rows, and the way to its minimum."""
 

@@ -162,7 +162,7 @@ def _solve(factor: FloatArray, vector: FloatArray) -> None:
 
 
 @compile_loop()
-def _add_curvature(
+def _add_curvature(  # noqa: PLR0912 - two ways, by which arrays are small
     points: NDArray[np.float32],
     by_point: FloatArray,
     by_state: FloatArray,
@@ -228,7 +228,7 @@ def _add_curvature(
 
 
 @compile_loop()
-def _visit(
+def _visit(  # noqa: PLR0912, PLR0915 - one compiled loop, whose arrays stay where they are
     points: NDArray[np.float32],
     places: NDArray[np.int32],
     costs: FloatArray,
@@ -460,7 +460,7 @@ def _add_margins(blocks: Blocks, groups: GroupMap, worth: FloatArray, start: Flo
 def _add_multipliers(
     blocks: Blocks, kind: int, n_multipliers: int, target: NDArray[np.uint8], worth: FloatArray, totals: FloatArray
 ) -> None:
-    """Add to `totals`, (n_rows, n_multipliers), what columns of a kind are worth at each multiplier of a row's label."""
+    """Add to `totals`, (n_rows, n_multipliers), what columns of a kind are worth at each multiplier of a row."""
     common_totals = np.zeros((2, n_multipliers))
     for column in range(blocks.n_bins.size):
         if (1 if blocks.is_category[column] else 0) != kind:
@@ -480,7 +480,7 @@ def _add_multipliers(
             totals[row, at] += common_totals[target[row], at]
 
 
-def _sweep(
+def _sweep(  # noqa: PLR0912 - one compiled loop, whose arrays stay where they are
     blocks: Blocks,
     groups: GroupMap,
     columns: IntArray,

@@ -95,8 +95,6 @@ class BlockDescent:
             lower, unsolved = self._bound(weights, temperature, seen)
             bound = max(bound, lower)
             gap = least - bound
-            if self.log is not None:
-                self.log(n_steps, temperature, value, gap, unsolved, seen.value)
             if gap <= effort.tolerance * least or n_steps >= effort.most_steps or stalled >= _PATIENCE:
                 break
             if unsolved < _SOLVED * (value - lower):
@@ -110,9 +108,12 @@ class BlockDescent:
         self.result = Fit(least, gap, n_steps < effort.most_steps)
         return best
 
-    log: Any = None
+    def measure_fit(self, weights: FloatArray) -> Fit:
+        """How good weights are that were fitted elsewhere."""
+        value = self.measure(weights)
+        return Fit(value, value - self._bound(weights, _COLDEST, self._look(weights, _COLDEST))[0])
 
-    def _set_groups(self, *index: IntArray) -> tuple[GroupMap, FloatArray]:
+    def _set_groups(self, *index: NDArray[Any]) -> tuple[GroupMap, FloatArray]:
         """Groups of rows, from the indices of their multipliers of numbers and of categories, which need not be whole;
         and what rows of each begin with, but for the intercept."""
         layout, target = self._layout, self._target.astype(np.int64)
@@ -132,7 +133,7 @@ class BlockDescent:
         layout = self._layout
         if not layout.has_choice:
             return
-        chosen = []
+        chosen: list[NDArray[Any]] = []
         for kind, one in enumerate((layout.numbers, layout.categories)):
             count = one.signs.size // 2
             if count == 1:
@@ -159,7 +160,7 @@ class BlockDescent:
 
     def measure(self, weights: FloatArray) -> float:
         """Penalised loss, by the multipliers that prove most."""
-        worth, spent = self._tabulate(weights, 0.0)
+        worth, _ = self._tabulate(weights, 0.0)
         self._choose_multipliers(worth, None)
         return self._compute(weights, worth).value
 
@@ -309,7 +310,7 @@ def _describe_number(column: NumberColumn) -> tuple[NDArray[Any], NDArray[Any], 
 
 def _describe_category(column: CategoryColumn, may_change: bool) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
     """A point for each weight, and one for what weighs nothing."""
-    size, count = column.n_weights, column.n_categories
+    size = column.n_weights
     points = np.eye(size + 1, size, dtype=np.float32)
     own = np.minimum(np.arange(column.n_codes), size)
     targets = np.flatnonzero(column.reachable)

@@ -16,7 +16,7 @@ from derand._core.arrays import FloatArray
 from derand.train.design.columns import Design
 from derand.train.losses.base import Loss
 from derand.train.losses.margin_loops import solve_blocks
-from derand.train.optimisers.base import Effort, Fit
+from derand.train.optimisers.base import UNKNOWN, Effort, Fit
 
 _SHARP_COLUMNS = 16
 _FIRST_BUDGET_COSTS = (0.1, 0.5, 1.5)  # of the whole budget, in logarithms of odds
@@ -72,7 +72,7 @@ class Objective:
     change: Precondition | None
     constant: FloatArray
     n_steps: int = 0
-    result: Fit = Fit()
+    result: Fit = UNKNOWN
 
     def fit(self, start: FloatArray | None, effort: Effort) -> FloatArray:
         """Weights of about least penalised loss, those of the constant prediction where these lose less."""

@@ -18,6 +18,8 @@ from derand._core.progress import tell
 _BETWEEN = 10**0.5
 _MOST_BEYOND = 3
 """Penalties beyond an end of a ladder."""
+_LEAST_GAIN = 1e-3
+"""Share of the loss that a penalty beyond the ladder must gain for the search to go on."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,7 +131,7 @@ def _extend(attempt: Attempt, tried: list[Trial], ladder: Ladder) -> list[Trial]
     factor = 10.0 if best is tried[0] else 0.1 if best.regularization == ladder.penalties[-1] else 0.0
     while factor and len(more) < _MOST_BEYOND:
         more.append(attempt(best.regularization * factor, True, best))
-        if more[-1].mean >= best.mean:
+        if more[-1].mean > (1 - _LEAST_GAIN) * best.mean:
             break
         best = more[-1]
     return more

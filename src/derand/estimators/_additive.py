@@ -34,8 +34,12 @@ from derand.estimators._threshold import Cut, keep_sides
 from derand.model import AdditiveEnsemble
 from derand.noise import Gaussian, Noise
 from derand.perturbation import check_columns
+from derand.tables import TableEncoding
 from derand.threat import Column, Threat, as_budget
-from derand.train import AdditiveOptions, AdditiveTraining, TrainingTable, train_additive
+from derand.train import AdditiveOptions, AdditiveTraining, TrainingTable, choose_noise, train_additive
+
+_NOISE_SHARES = (0.5, 0.25, 1.0)
+"""Of the radius: noises of which the one is taken that loses least on rows left out, the first of equals."""
 
 
 class AdditiveEstimator(CertifiedEstimator):
@@ -118,8 +122,8 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         get, the paper's rule, certified by both proofs.
     noise : Noise, str or None
         Such as `Gaussian(0.25)` or "uniform:2"; "none" is no smoothing. None follows the radius: Gaussian noise of half
-        of it, none at radius 0; and none for two
-        classes in norm inf by the rule "mean", where it only blurs what is known exactly.
+        of it (of two classes by the rule "mean" a quarter, half or all of it, whichever loses least on rows left out);
+        none at radius 0, and none for two classes in norm inf by that rule, where it only blurs what is known exactly.
     scaling : None, "standard", "range" or "robust"
         Let noise and radii count in deviations, ranges or interquartile ranges of the training columns.
     n_cuts : int or "auto"
@@ -266,25 +270,32 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         super()._check_parameters()
         check_whole("max_iter", self.max_iter, 1)
 
-    def _train(self, table: TrainingTable, noise: Noise | None) -> AdditiveTraining:
-        threat, monotone = self._read_threat(table), read_monotone(self.monotone, table)
-        training = train_additive(
-            table,
-            noise,
-            threat,
-            AdditiveOptions(
-                radius=float(self.radius),
-                n_cuts=None if isinstance(self.n_cuts, str) else int(self.n_cuts),
-                regularization=None if isinstance(self.regularization, str) else float(self.regularization),
-                monotone=monotone,
-                groups=read_groups(self.groups, table, monotone),
-                least_rows=self.min_rows_per_category,
-                max_iter=int(self.max_iter),
-                deduction=DEDUCTION if self.rule == "vote" else 0.0,
-                seed=self._seed,
-                n_threads=count_threads(self.n_jobs),
-            ),
+    def _keep_table(self, table: TrainingTable, encoding: TableEncoding) -> Noise | None:
+        noise = super()._keep_table(table, encoding)
+        if self.noise is not None or noise is None or self.classes_.size > 2 or self.rule != "mean" or self.groups:
+            return noise
+        noises = [Gaussian(share * self.radius, noise.units) for share in _NOISE_SHARES]
+        self.noise_ = choose_noise(table, noises, self._read_threat(table), self._make_options(table))
+        return self.noise_
+
+    def _make_options(self, table: TrainingTable) -> AdditiveOptions:
+        monotone = read_monotone(self.monotone, table)
+        return AdditiveOptions(
+            radius=float(self.radius),
+            n_cuts=None if isinstance(self.n_cuts, str) else int(self.n_cuts),
+            regularization=None if isinstance(self.regularization, str) else float(self.regularization),
+            monotone=monotone,
+            groups=read_groups(self.groups, table, monotone),
+            least_rows=self.min_rows_per_category,
+            max_iter=int(self.max_iter),
+            deduction=DEDUCTION if self.rule == "vote" else 0.0,
+            seed=self._seed,
+            n_threads=count_threads(self.n_jobs),
         )
+
+    def _train(self, table: TrainingTable, noise: Noise | None) -> AdditiveTraining:
+        threat = self._read_threat(table)
+        training = train_additive(table, noise, threat, self._make_options(table))
         self.regularization_, self.gap_ = training.regularization, training.record.fit.gap
         self.path_ = {
             "regularization": training.path.regularization.tolist(),

@@ -6,6 +6,7 @@ not know how margins are computed, how certificates are made, or scikit-learn.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +22,7 @@ from derand.train.bins import MAX_BINS, BinnedTable, bin_table
 from derand.train.design.groups import group_columns
 from derand.train.design.model import bin_windows, is_changed
 from derand.train.formulations import FORMULATIONS, AdditiveOptions, InParts, Problem
-from derand.train.selection.folds import spread_rows
+from derand.train.selection.folds import draw_folds, spread_rows
 from derand.train.selection.importance import measure_importances
 from derand.train.selection.penalties import SelectionPath
 from derand.train.selection.shrinking import shrink_categories
@@ -130,6 +131,31 @@ def train_additive(
         groups,
         record,
     )
+
+
+def choose_noise(table: TrainingTable, noises: Sequence[Noise], threat: Threat, options: AdditiveOptions) -> Noise:
+    """The noise under which rows left out lose least against the threat, at one penalty; the first of equals.
+
+    Margins count in logarithms of odds under every noise, so that their losses compare.
+    """
+    n_bins = strategies.count_bins(table.target.size, table.numerical.size, options.radius, MAX_BINS)
+    binned = bin_rows(table, options, n_bins)
+    binned = binned.take(spread_rows(binned, strategies.LIMITS.noise_rows))
+    folds = draw_folds(binned)
+    if folds is None or not binned.numbers:
+        return noises[0]
+    n_tried = min(int(folds.max()) + 1, max(1, strategies.LIMITS.fold_cells // binned.codes.size))
+    losses = np.zeros(len(noises))
+    with threadpool_limits(1, user_api="blas"):
+        for at, noise in enumerate(noises):
+            tell(f"training: noise {at + 1} of {len(noises)}")
+            trainer = Trainer.of(Problem(noise, threat, options, table.n_features, 2), binned, Strategy("margins"))
+            design = trainer.formulation.design(True)
+            for fold in range(n_tried):
+                weights = trainer.fit(design, binned.take(np.flatnonzero(folds != fold)), 1.0)
+                left = trainer.formulation.make_loss(design, binned.take(np.flatnonzero(folds == fold)))
+                losses[at] += left.measure(weights) / n_tried
+    return noises[int(losses.argmin())]
 
 
 def measure_sizes(table: TrainingTable, binned: BinnedTable, problem: Problem) -> Sizes:

@@ -28,6 +28,8 @@ class Limits:
     """Rows of that sample, and those on which a penalty is chosen, importances measured, intervals narrowed."""
     fold_cells: int = 2_000_000
     """Rows times columns from which on a penalty is measured on one fifth of the rows, rather than on every fold."""
+    noise_rows: int = 4_000
+    """Rows on which noises are compared."""
     quick_rows: int = 6_000
     """Rows on which the penalty is chosen where rows are fitted in batches."""
     wide_columns: int = 1_000

@@ -254,7 +254,7 @@ class TrainSettings:
         "How large a change to train against; 0 is a plain model.",
         "number",
         comment="how large a change to train against, in interquartile ranges; 0: none",
-        shown="0.25",
+        shown="0",
         unit=_OF_SCALING,
     )
     norm: float | None = _option(
@@ -288,7 +288,7 @@ class TrainSettings:
     noise: Noise | str | float | None = _option(
         "Kind and scale, such as gaussian:0.25; kinds are {NOISES}. For additive also none.",
         "noise",
-        shown="half of the radius for additive, else gaussian:0.25",
+        shown="half of the radius for additive, none for it in norm inf, else gaussian:0.25",
         unit=_OF_SCALING,
     )
     scaling: str | None = _option(_SCALING, default=OWN)

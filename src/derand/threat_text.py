@@ -56,6 +56,7 @@ def parse_changes(
     *,
     norm: str | None = None,
     l0: int | None = None,
+    unseen: bool | None = None,
     limits: Iterable[str] = (),
     domain: Iterable[str] = (),
     steps: Iterable[str] = (),
@@ -67,7 +68,8 @@ def parse_changes(
     """Fields of Threat from texts; what is not given is left out.
 
     `norm`: one of NORMS; `limits`: COLUMN=VALUE each, where VALUE is "5%", "500" or "down:up"; `domain`:
-    COLUMN=LOW:HIGH; `steps`: COLUMN=NUMBER; `frozen`: names of columns; `missing`: how many numbers may go missing or
+    COLUMN=LOW:HIGH; `steps`: COLUMN=NUMBER; `frozen`: names of columns; `unseen`: whether
+    a category may become a value that training did not see; `missing`: how many numbers may go missing or
     appear; None is "fixed"; `units`: COLUMN=NUMBER: what counts as a change of 1; `whole`: whether columns that are
     known to hold whole numbers stay whole; False says nothing.
 
@@ -88,7 +90,9 @@ def parse_changes(
         found["norm"] = _parse_norm(norm)
     if whole:
         found["whole"] = True
-    return found | {name: value for name, value in (("l0", l0), ("missing", missing)) if value is not None}
+    return found | {
+        name: value for name, value in (("l0", l0), ("unseen", unseen), ("missing", missing)) if value is not None
+    }
 
 
 def change_threat(threat: Threat, changes: Mapping[str, object]) -> Threat:

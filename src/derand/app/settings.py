@@ -212,6 +212,16 @@ _IDENTITY = Option(
     comment="column that says which row is which, copied beside the results",
     metavar="COLUMN",
 )
+_DATES = Option(
+    "A column of dates to learn from, as days; later files are read alike. Repeatable.",
+    "texts",
+    section="data",
+    comment="dates to learn from, as days since 1970-01-01",
+    metavar="COLUMN",
+)
+_L0 = Option("How many categorical columns may change as well.", "whole", shown="0")
+_FROZEN = Option("A column that does not change. Repeatable.", "texts", metavar="COLUMN")
+_THREAT_FILE = Option("What may change, in a file instead of --norm, --l0 and --frozen.", "file", metavar="FILE.toml")
 _OF_SCALING = "units of each column, as scaling says"
 _OF_TARGET = "units of the target"
 
@@ -260,11 +270,9 @@ class TrainSettings:
     norm: float | None = _option(
         "How changes of numbers are measured: 1, 2 or inf.", "norm", key=None, shown="2", choices=("1", "2", "inf")
     )
-    l0: int | None = _option("How many categorical columns may change as well.", "whole", key=None, shown="0")
-    frozen: Sequence[str] = _texts("A column that does not change. Repeatable.", key=None)
-    threat: Threat | PathLike | None = _option(
-        "What may change, in a file instead of --norm, --l0 and --frozen.", "file", key=None, metavar="FILE.toml"
-    )
+    l0: int | None = _option(_L0, key=None)
+    frozen: Sequence[str] = _option(_FROZEN, default=(), key=None)
+    threat: Threat | PathLike | None = _option(_THREAT_FILE, key=None)
     monotone: Mapping[str, str] | None = _option(
         "A number whose function only rises (increasing) or falls (decreasing). Repeatable.",
         "directions",
@@ -301,11 +309,7 @@ class TrainSettings:
     numerical: Sequence[str] = _texts(
         "A column of numbers to use though it looks like an identifier. Repeatable.", section="data"
     )
-    dates: Sequence[str] = _texts(
-        "A column of dates to learn from, as days; later files are read alike. Repeatable.",
-        section="data",
-        comment="dates to learn from, as days since 1970-01-01",
-    )
+    dates: Sequence[str] = _option(_DATES, default=())
 
     def list_parameters(self) -> dict[str, Any]:
         """The parameters of the estimator that are given."""
@@ -327,6 +331,8 @@ class TuneSettings:
         A trainer of `derand.estimators.TRAINERS`; None is `choose_model()`.
     norm : {0, 1, 2, inf} or None
         Of the ball. None is that of the trainer, or of its noise.
+    l0, frozen, threat
+        What may change beside the ball, as for TrainSettings; `threat` has a ball and stands for `norm`, too.
     radii : sequence of float
         Where certified accuracy is measured; also the training radii that are tried, beside 0, of trainers that have
         one. Nothing is the usual ones.
@@ -335,7 +341,7 @@ class TuneSettings:
     balanced, accuracy_loss
         As for `derand.tune`.
     folds : int
-    scaling, class_weight, categorical, ignored
+    scaling, class_weight, categorical, ignored, dates
         As for TrainSettings.
     """
 
@@ -347,6 +353,10 @@ class TuneSettings:
     norm: float | None = _option(
         "Norm of the ball: 0, 1, 2 or inf.", "norm", shown="the model's own", choices=("0", "1", "2", "inf")
     )
+    l0: int | None = _option(_L0)
+    frozen: Sequence[str] = _option(_FROZEN, default=())
+    threat: Threat | PathLike | None = _option(_THREAT_FILE)
+    dates: Sequence[str] = _option(_DATES, default=())
     radii: Sequence[float] = _option(
         "Where certified accuracy is measured, and trained for where the model is, separated by commas.",
         "numbers",
@@ -462,6 +472,12 @@ class ThreatFlags:
         "How many categorical columns may change at the same time.",
         "whole",
         shown="what the model was trained for",
+    )
+    unseen: bool | None = _option(
+        "Whether a category may also become a value that training did not see.",
+        "either",
+        flag="--unseen/--no-unseen",
+        shown="what the model was trained for, else that it may",
     )
     missing: int | None = _option(
         "How many numbers may go missing or, where they are missing, appear as anything.",
@@ -652,6 +668,8 @@ class ReportFileSettings:
         Columns whose groups are compared; they need not be features. For classes.
     radius, l0, title, rule, noise, what_if, configuration, notes
         As for Report.
+    class_names : mapping of str to str, or None
+        What classes are called, by their labels as text. For classes.
     compare : path-like or None
         Another saved classifier, which stands beside the first on the same rows. For classes.
     threat : Threat, path-like or None
@@ -686,6 +704,13 @@ class ReportFileSettings:
         comment="that the text speaks of; 0.25 unless stated",
         shown="0.25, in norm 0 one column; for numbers what the model was trained for",
         unit=_OF_SCALING,
+    )
+    class_names: Mapping[str, str] | None = _option(
+        "What classes are called.",
+        "names",
+        comment="what classes are called in the report",
+        task=CLASSES,
+        metavar="0=repaid,1=default",
     )
     compare: PathLike | None = _option(
         "Another model, to stand beside the first: the same rows, the same changes.",

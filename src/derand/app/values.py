@@ -85,6 +85,15 @@ def _parse_groups(text: str, flag: str, option: Option) -> str | list[list[str]]
     return found
 
 
+def _parse_names(text: str, flag: str, option: Option) -> dict[str, str]:
+    """What classes are called, such as 0=repaid,1=default."""
+    pairs = [part.partition("=") for part in text.split(",")]
+    found = {label.strip(): name.strip() for label, _, name in pairs}
+    if len(found) < len(pairs) or not all(label and name for label, name in found.items()):
+        raise ValueError(f"{flag} must be such as {option.metavar}, each class once, got {quote_short(text)}.")
+    return found
+
+
 def _parse_costs(text: str, flag: str, option: Option) -> dict[str, float]:
     """What mistakes cost, such as false_negative=5,false_positive=1."""
     from derand.threat_text import parse_pairs
@@ -190,6 +199,12 @@ def _read_costs(value: object, key: str, option: Option) -> dict[str, float]:
     return {name: _read_number(one, f"{key}, {name},", option) for name, one in value.items()}
 
 
+def _read_names(value: object, key: str, option: Option) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(isinstance(name, str) and name for name in value.values()):
+        raise ValueError(f'{key} must be such as {{0 = "repaid", 1 = "default"}}, got {quote_short(value)}.')
+    return value
+
+
 def _read_groups(value: object, key: str, option: Option) -> str | list[list[str]]:
     if value == "auto":
         return "auto"
@@ -225,6 +240,7 @@ KINDS = {
     "share": Kind(float, _read_share),
     "whole": Kind(int, _read_whole),
     "truth": Kind(bool, _read_truth),
+    "either": Kind(bool, _read_truth),
     "file": Kind(Path, _read_text),
     "name": Kind(Path, _read_name),
     "norm": Kind(str, _keep, _parse_norm),
@@ -233,5 +249,6 @@ KINDS = {
     "directions": Kind(list[str], _read_directions, _parse_directions),
     "groups": Kind(str, _read_groups, _parse_groups),
     "costs": Kind(str, _read_costs, _parse_costs),
+    "names": Kind(str, _read_names, _parse_names),
 }
 """Kinds of options."""

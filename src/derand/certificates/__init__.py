@@ -23,6 +23,7 @@ from derand.certificates.classification import (
 from derand.certificates.labels import expect_margins, find_labels, measure_margins, place_scores, weigh_votes
 from derand.certificates.ranking import rank_rows
 from derand.certificates.results.certificates import Certificates, Distribution
+from derand.certificates.results.flips import ColumnFlips, FlipSummary
 from derand.certificates.rules.base import PROOFS, LibraryLabels, TreeSearch, read_budget, refuse_noise_on_trees
 from derand.certificates.rules.registry import RULES, find_rule
 
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from derand.certificates.search.attacks import attack
     from derand.certificates.search.explanation import Change, Explanation, explain
     from derand.certificates.search.interval_attacks import attack_interval
-    from derand.certificates.search.witness import Verifier, refine_change, round_flip
+    from derand.certificates.search.witness import Verifier, refine_changes, round_flip
 
 # what a certificate does not need
 _HOMES = {
@@ -59,7 +60,7 @@ _HOMES = {
     "certify_radius_checked": "regression",
     "explain": "search.explanation",
     "find_answers": "regression",
-    "refine_change": "search.witness",
+    "refine_changes": "search.witness",
     "round_flip": "search.witness",
 }
 __getattr__ = import_later(__name__, _HOMES)
@@ -71,8 +72,10 @@ __all__ = [
     "Attacks",
     "Certificates",
     "Change",
+    "ColumnFlips",
     "Distribution",
     "Explanation",
+    "FlipSummary",
     "IntervalAttacks",
     "Intervals",
     "LibraryLabels",
@@ -102,7 +105,7 @@ __all__ = [
     "place_scores",
     "rank_rows",
     "read_budget",
-    "refine_change",
+    "refine_changes",
     "refuse_noise_on_trees",
     "round_flip",
     "vote_share",

@@ -22,6 +22,7 @@ from derand.certificates.bounds.packing import MAX_SUPPORT, pack_terms, pose_pro
 from derand.certificates.bounds.worst_case import NORMS
 from derand.certificates.kinds import Kind, Linear, Majority, OneSum, Pairwise, Trees, kind_of
 from derand.certificates.results.certificates import Certificates, Distribution
+from derand.certificates.results.flips import code_changes
 from derand.certificates.rules.base import (
     DEFAULT_SEARCH,
     Bounds,
@@ -34,7 +35,7 @@ from derand.certificates.rules.base import (
 from derand.certificates.rules.registry import RULES, find_rule
 from derand.certificates.search.feasible_set import Target
 from derand.certificates.search.tree_witnesses import settle_witnesses
-from derand.certificates.search.witness import Verifier, search_witnesses, shrink_witnesses
+from derand.certificates.search.witness import Verifier, search_seen_first, shrink_witnesses
 from derand.kernels import DEFAULT_BACKEND, NotFiniteError, as_device
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, exp_upward, resolve_noise
@@ -270,24 +271,37 @@ def _add_witnesses(
 ) -> Certificates:
     """The same with what is known of rows that were not proven to hold within their limits."""
     flips, witness = np.zeros(len(certificates), dtype=bool), np.array(rows, dtype=np.float64)
+    flipped = np.array(certificates.label)
+    changes = np.zeros(witness.shape, dtype=np.int8)
     at = np.flatnonzero(certificates.radius == 0)
     if at.size:
         own, labels = witness[at], certificates.label[at]
-        target = model, certificates.noise, certificates.rule, perturbation
-        flips[at], witness[at] = search_witnesses(Target(*target), own, labels)
-        found = flips[at]
-        verifier = Verifier(*target, own[found], labels[found], with_error=True)
-        witness[at[found]] = shrink_witnesses(verifier, witness[at[found]])
-    return replace(certificates, flips=flips, witness=witness)
+        asked = model, certificates.noise, certificates.rule, perturbation
+        target = Target(*asked)
+        flips[at], witness[at] = search_seen_first(target, own, labels)
+        found, at = flips[at], at[flips[at]]
+        verifier = Verifier(*asked, own[found], labels[found], with_error=True)
+        witness[at] = shrink_witnesses(verifier, witness[at])
+        changes[at] = code_changes(own[found], witness[at], model.categorical_features)
+        flipped[at] = target.label(witness[at]) if at.size else flipped[at]
+    return replace(certificates, flips=flips, witness=witness, flipped=flipped, _changes=changes)
 
 
 def _add_searched(certificates: Certificates, found: SearchedRows, target: Target, rows: NDArray[Any]) -> Certificates:
     """The same with what the search of a model with trees found."""
-    settled = settle_witnesses(found, target, np.asarray(rows, dtype=np.float64), certificates.label)
+    own = np.asarray(rows, dtype=np.float64)
+    settled = settle_witnesses(found, target, own, certificates.label)
+    told = replace(certificates, witness=settled.witness)
+    if target.perturbation.norm is None:
+        flipped, at = np.array(certificates.label), np.flatnonzero(settled.flips)
+        flipped[at] = target.label(settled.witness[at]) if at.size else flipped[at]
+        ties = at[flipped[at] == certificates.label[at]]  # within rounding the library alone has answered
+        if ties.size and target.library is not None:
+            flipped[ties] = target.library(settled.witness[ties])
+        changes = code_changes(own, settled.witness, target.model.categorical_features)
+        told = replace(told, flips=settled.flips, flipped=flipped, _changes=changes)
     return replace(
-        certificates,
-        flips=settled.flips if target.perturbation.norm is None else None,
-        witness=settled.witness,
+        told,
         is_tie=settled.is_tie,
         attacked=settled.attacked,
         is_exact=settled.is_exact,

@@ -16,6 +16,7 @@ import numpy as np
 from derand._core.arrays import EPSILON, BoolArray, FloatArray
 from derand.convert._edges import bracket_single
 from derand.model import AdditiveEnsemble, CategoryShape, GridShape, Line, Shape, TreeShape
+from derand.noise import Noise
 from derand.tables import Labels, TableEncoding
 
 RawScores = Callable[[FloatArray], FloatArray]
@@ -61,6 +62,8 @@ class Reading:
     calibration : (float, float)
         Slope and shift that turn a raw score into one of which the link makes probabilities, of two classes: not (1, 0)
         where the library cuts elsewhere than at one half.
+    noise : Noise or None
+        Of a model of this package that answers by scores expected under it; its units are those of these columns.
     trees : sequence of TreeShape
         Sums of trees over columns that are in none of the functions above.
     tie : float
@@ -85,6 +88,7 @@ class Reading:
     refused: Sequence[tuple[int, bool]] = ()
     precise: Sequence[int] = ()
     calibration: tuple[float, float] = (1.0, 0.0)
+    noise: Noise | None = None
     trees: Sequence[TreeShape] = ()
     tie: float = 0.0
     respond: Callable[[FloatArray], FloatArray] | None = None

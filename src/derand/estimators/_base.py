@@ -37,8 +37,15 @@ from derand.certificates import (
     find_rule,
     read_budget,
 )
-from derand.estimators._inputs import check_whole, hint_columns, read_weights, refuse_double_names, refuse_one_row
-from derand.estimators._showing import draw_estimator, keep_densities, write_fitted
+from derand.estimators._inputs import (
+    check_whole,
+    hint_columns,
+    is_row_mapping,
+    read_weights,
+    refuse_double_names,
+    refuse_one_row,
+)
+from derand.estimators._showing import as_table, draw_estimator, keep_densities, write_fitted
 from derand.model import Model
 from derand.noise import Gaussian, Noise, resolve_noise
 from derand.perturbation import describe_unused
@@ -308,8 +315,12 @@ class CertifiedEstimator(BaseEstimator, ABC):
         return encoding.decode(rows, origin, unseen=make_unseen)  # a missing category may be told apart
 
     def _encode_rows(self, X: object) -> FloatArray:
-        """Rows to predict or certify as the model reads them."""
+        """Rows to predict or certify as the model reads them; one row may be a mapping of columns to values."""
         check_is_fitted(self)
+        return self._encode_table(as_table(X, self.encoding_) if is_row_mapping(X) else X)
+
+    def _encode_table(self, X: Any) -> FloatArray:
+        """`_encode_rows` for a table."""
         refuses = set(self.ensemble_.refuses_missing)
         may_miss = [column for column in self.encoding_.numerical if column not in refuses]
         return self.encoding_.encode_finite(self._check_table(X, reset=False), may_miss=may_miss)

@@ -119,6 +119,27 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         rows = self._encode_rows(X)
         return self.classes_[find_labels(self.ensemble_, rows, self.noise_, rule=self.rule, n_jobs=self.n_jobs)]
 
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The share of right labels.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        labels = np.asarray(y)
+        if labels.size and not np.isin(labels, self.classes_).any():
+            raise ValueError(
+                f"`y` must hold labels among {self.classes_.tolist()}, got {labels.ravel().tolist()[0]!r}."
+            )
+        return float(super().score(X, y, sample_weight))
+
     def predict_proba(self, X: object) -> FloatArray:
         """Exact shares of noisy copies of a row that get each label; by the rule "mean" the place of its score.
 
@@ -282,7 +303,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             certified = certify_checked(
                 self.ensemble_, request.rows, request.noise, request.threats, backend=backend, **request.how
             )
-        found = [one.with_classes(self.classes_).with_origin(X) for one in certified]
+        found = [one.with_classes(self.classes_, self.encoding_.names).with_origin(X) for one in certified]
         remark = judge_labels(found[0].label) if found else None
         if remark is not None:
             warnings.warn(remark.text, stacklevel=2)
@@ -472,4 +493,4 @@ def certify_encoded(
         n_jobs=classifier.n_jobs if n_jobs is None else n_jobs,
         search=TreeSearch(read_budget(budget), classifier._library),
     )
-    return [one.with_classes(classifier.classes_) for one in found]
+    return [one.with_classes(classifier.classes_, classifier.encoding_.names) for one in found]

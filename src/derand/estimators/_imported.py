@@ -86,10 +86,10 @@ class ImportedEstimator(CertifiedEstimator):
     def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
         self._refuse_training()
 
-    def _encode_rows(self, X: object) -> FloatArray:
+    def _encode_table(self, X: object) -> FloatArray:
         """Rows to predict or certify as the model reads them; what the library refuses is refused."""
         try:
-            rows = super()._encode_rows(X)
+            rows = super()._encode_table(X)
         except CategoryKindError as error:
             if not getattr(self, "source_", "").startswith("interpret."):
                 raise
@@ -341,6 +341,11 @@ def from_model(
         moved = wrapped.inner._cut_as_wrapped(wrapped, type(model).__name__)
         return _cut_own(_give_back(moved, noise, rule, scaling), asked)
     reading = read_model(model)
+    if wrapped is not None and reading.noise is not None:
+        raise ValueError(
+            f"{type(model).__name__} moves the threshold of {reading.source}, which is smoothed: give the pipeline "
+            "itself, and `decision_threshold` or `cost` beside it."
+        )
     own_classes = reading.classes
     if classes is not None:
         reading = _name_classes(reading, classes)
@@ -402,6 +407,7 @@ def from_reading(
     if X is not None:
         reading = adopt_table(reading, X)
     ensemble, encoding = reading.build(), reading.encoding
+    noise = reading.noise if noise is None else noise
     kind: Any = ImportedRegressor if reading.classes is None else ImportedClassifier
     training = {"link_": reading.link, "source_": reading.source, **_list_refusals(reading)}
     if reading.calibration != (1.0, 0.0):

@@ -87,12 +87,17 @@ def hint_columns(X: object, wanted: Cells | None) -> str:
     )
 
 
+def is_row_mapping(X: object) -> bool:
+    """Whether X is one row as a mapping of columns to values, as a service gets it."""
+    return isinstance(X, Mapping) and not hasattr(X, "shape")  # a sparse matrix may be a mapping, too
+
+
 def refuse_one_row(X: object) -> None:
-    """Refuse a pandas Series or a mapping: a row without a table."""
-    if isinstance(X, Mapping) and not hasattr(X, "shape"):  # a sparse matrix may be one, too
+    """Refuse a pandas Series, and where a model is fitted a mapping: a row without a table."""
+    if is_row_mapping(X):
         raise ValueError(
-            f"`X` must be a table of rows, got a {type(X).__name__}: give `pandas.DataFrame([row])` for one row, or a "
-            "frame of its columns."
+            f"`X` must be a table of rows, got a {type(X).__name__}: a model is fitted to many rows; give "
+            "`pandas.DataFrame(columns)` for a mapping of columns."
         )
     if hasattr(X, "iloc"):
         raise ValueError(

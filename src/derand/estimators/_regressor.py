@@ -31,12 +31,14 @@ from derand.estimators._base import CertifiedEstimator
 from derand.estimators._inputs import read_targets
 from derand.estimators._showing import as_table, name_all, name_unit
 from derand.explain import Explanations, Extreme, NumberExplanation, Reach, explain_regression
+from derand.explain.heights import measure_heights
 from derand.model import Model
 from derand.noise import Noise
 from derand.tables import check_target
 from derand.threat import EVERY, Threat
 from derand.train import RegressionTable, RegressionTraining
 
+_AVERAGED_ROWS = 20_000
 _INSTEAD = {
     "certify": "`certify_interval(X, radius)` says where an answer stays, `certify_radius(X, tolerance)` how much "
     "change keeps it within a tolerance",
@@ -78,7 +80,18 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         self.feature_importances_ = training.importances
         if training.record is not None:
             self.training_ = training.record
+        self.term_means_ = self._average_terms(matrix)
         return training.warnings
+
+    def _average_terms(self, matrix: FloatArray) -> FloatArray:
+        """What each term adds on average over training rows, evenly chosen where they are many."""
+        rows = matrix[:: max(1, -(-len(matrix) // _AVERAGED_ROWS))]
+        means = []
+        for term in self.ensemble_.members[0].terms:
+            cells = rows[:, list(term.features)]
+            heights = measure_heights(term, cells[:, 0] if len(term.features) == 1 else cells, self.noise_)
+            means.append(float(heights.mean()))
+        return np.array(means) / self._points
 
     def _read_numbers(
         self, X: object, y: ArrayLike, sample_weight: ArrayLike | None
@@ -294,6 +307,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
             names=name_all(self),
             points=self._points,
             unit=name_unit(self, threat),
+            means=getattr(self, "term_means_", None),
         )
 
     @property

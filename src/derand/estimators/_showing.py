@@ -122,9 +122,11 @@ def _restore(cell: Any, categories: Sequence[object] | None) -> object:
     """A cell as it was in its table: a Series of mixed columns turns whole numbers into floats, gaps into NaN."""
     value = cell.item() if isinstance(cell, np.generic) else cell
     if categories is None:
+        if isinstance(value, str | bool):  # whoever reads the table says which column it is
+            return value
         try:
             return None if value is None else float(value)
-        except (TypeError, ValueError):  # whoever reads the table says which column it is
+        except (TypeError, ValueError):
             return value
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None

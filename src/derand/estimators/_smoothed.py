@@ -98,6 +98,11 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         given = {} if weights is None else {_name_weights(self.estimator_): np.tile(weights, copies)}
         self.estimator_ = self._fit_inner(self.estimator_, rows, np.tile(target, copies), given)
         reading = self._name_classes(read_model(self.estimator_), target)
+        if reading.noise is not None:
+            raise ValueError(
+                f"{reading.source} is smoothed already: give it noise='none' to smooth it by {type(self).__name__}, or "
+                "certify it by `from_model`."
+            )
         self._require_numbers(reading.encoding.categories, encoding.numerical)
         reading = replace(reading, precise=())  # what was read is the model itself, in any precision
         asked = {name: getattr(self, name, None) for name in ("decision_threshold", "cost")}

@@ -182,8 +182,9 @@ class MovableClassifier(CertifiedEstimator):
     def _refuse_threshold_of(self, n_classes: int) -> None:
         if n_classes > 2 and self._asked_threshold is not None:
             raise ValueError(
-                f"`decision_threshold` and `cost` are for two classes, got {n_classes}: weigh the classes by "
-                "`class_weight` instead."
+                f"`decision_threshold` and `cost` are for two classes, got {n_classes}: the cheapest of several "
+                "answers depends on sums of probabilities, which no comparison of two scores certifies. Weigh the "
+                "classes by `class_weight` in training: the same, where a mistake costs what its true class says."
             )
 
     def _read_cut(self) -> Cut:
@@ -272,7 +273,9 @@ class MovableClassifier(CertifiedEstimator):
         Parameters
         ----------
         false_positive, false_negative : float
-            What a row of `classes_[0]` costs that gets `classes_[1]`, and the other way round; both above 0.
+            What a row of `classes_[0]` costs that gets `classes_[1]`, and the other way round; both above 0. For two
+            classes alone: the cheapest of several answers is no comparison of two scores, so that it cannot be
+            certified; where a mistake costs what its true class says, `class_weight` in training does the same.
 
         Returns
         -------

@@ -76,8 +76,9 @@ class NumberExplanation:
     value : float
         Its answer.
     base : float
-        What all columns are measured from: the answer where each adds what it does on average over its own steps; of a
-        linear model, where every number is 0.
+        What all columns are measured from: the mean prediction of the training rows, where the regressor knows them;
+        else the answer where each column adds what it does on average over its own steps, and of a linear model that
+        where every number is 0.
     base_text : str
         The same in words.
     pushes : tuple of Contribution
@@ -186,15 +187,22 @@ def explain_regression(
     names: Names,
     points: float,
     unit: str,
+    means: FloatArray | None = None,
 ) -> NumberExplanation:
     """An explanation of a number with what there is to say about it.
 
     `model`: whose answer is a number; `threat`: what was asked, by numbers of columns, with its norm and units;
     `points`: how many whole scores are 1 of the target; `unit`: by what changes of a column are divided; empty where by
-    nothing; `row` has shape (n_features,).
+    nothing; `means`: what each term adds on average over training rows, in units of the target; `row` has shape
+    (n_features,).
     """
     units = Perturbation.of(threat, row.size, ()).units
-    contributions, base = ((), value) if model.has_trees else _add_up(model, row, noise, names, points)
+    has_means = means is not None and len(means) == len(model.member_terms) and not model.has_trees
+    contributions: tuple[Contribution, ...] = ()
+    base = value
+    if not model.has_trees:
+        contributions, base = _add_up(model, row, noise, names, points, means if has_means else None)
+    steps = "where every number is 0" if model.is_linear else "on average over all steps"
     ordered = tuple(sorted(columns, key=lambda one: one.low - one.high))
     where = describe_size(threat.ball_norm if threat.norm is not None else math.inf, unit)
     change = "within the limits" if radius is None else f"smaller than {format_exactly(radius)} ({where})"
@@ -205,7 +213,7 @@ def explain_regression(
     return NumberExplanation(
         value=value,
         base=base,
-        base_text="where every number is 0" if model.is_linear else "on average over all steps",
+        base_text="on average over training rows" if has_means else steps,
         pushes=contributions,
         rest=value - base - math.fsum(one.size for one in contributions),
         joint=joint,
@@ -220,19 +228,20 @@ def explain_regression(
 
 
 def _add_up(
-    model: Model, row: FloatArray, noise: Noise | None, names: Names, points: float
+    model: Model, row: FloatArray, noise: Noise | None, names: Names, points: float, means: FloatArray | None
 ) -> tuple[tuple[Contribution, ...], float]:
     """What each term adds to its own average, from the strongest on, and what these averages add up to."""
     ensemble = as_single_sum(model)
     assert ensemble is not None  # a number is one sum
 
-    def measure(term: Term, x: FloatArray) -> float:
-        return (float(measure_heights(term, x, noise)[0, 0]) - _average_score(term)) / points
+    averages = [_average_score(term) / points for term in ensemble.terms] if means is None else list(map(float, means))
+    home = {term.features: average for term, average in zip(ensemble.terms, averages, strict=True)}
 
-    base = float(ensemble.offset or 0)
-    for term in ensemble.terms:
-        base += _average_score(term)
-    return list_contributions(ensemble.terms, row, names, measure), base / points
+    def measure(term: Term, x: FloatArray) -> float:
+        return float(measure_heights(term, x, noise)[0, 0]) / points - home[term.features]
+
+    base = float(ensemble.offset or 0) / points + math.fsum(averages)
+    return list_contributions(ensemble.terms, row, names, measure), base
 
 
 def _average_score(term: Term) -> float:

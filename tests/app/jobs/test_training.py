@@ -96,8 +96,14 @@ def test_a_vote_is_described_by_the_edges_of_all_its_members() -> None:
     classifiers: list[Any] = [SimpleNamespace(encoding_=encoding, ensemble_=vote) for vote in (few, many)]
     checks = [ColumnCheck(name, ColumnKind.NUMBER, ColumnUse.NUMERICAL) for name in ("a", "b")]
     assert summarize_columns(checks, classifiers[0]) == [
-        {"name": "a", "use": "numerical", "detail": "split at 0.5, 1, 2"},
-        {"name": "b", "use": "ignored", "detail": "the model does not split it"},
+        {
+            "name": "a",
+            "use": "numerical",
+            "detail": "split at 0.5, 1, 2",
+            "shape": "3 splits from 0.5 to 2, rises, strongest jump at 2",
+            "splits": [0.5, 1.0, 2.0],
+        },
+        {"name": "b", "use": "ignored", "detail": "the model does not split it", "shape": "", "splits": []},
     ]
     assert re.search(r"0, 1, 2, .* 12 more", str(summarize_columns(checks, classifiers[1])[0]["detail"]))
 

@@ -457,9 +457,15 @@ class _Update(Protocol):
 
 @contextmanager
 def _show_bar(what: str, unit: str) -> Iterator[_Update]:
-    """A bar on stderr while the block runs, if it runs for more than a second and someone is looking."""
+    """A bar on stderr while the block runs, if it runs for more than a second and someone is looking.
+
+    Else a line there says that functions are compiled, which may take minutes.
+    """
     if not sys.stderr.isatty():
-        yield lambda **changes: None
+        from derand._core.progress import hear_announcements, print_line
+
+        with hear_announcements(print_line):
+            yield lambda **changes: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn

@@ -15,6 +15,7 @@ from derand.app.commands._app import (
     add_command,
     make_accuracy_table,
     make_console,
+    make_table,
     print_facts,
     print_result,
     show_progress,
@@ -122,10 +123,31 @@ def _print_labels(summary: Summary) -> None:
         facts |= describe_radii(summary["certified_radii"])
     elif "proven_accuracy" in summary:
         facts["correct and proven to hold within the limits"] = format_percent(summary["proven_accuracy"])
+    if summary.get("flips"):
+        _print_flips(console, summary["flips_by_true_class"] or summary["flips"], summary["flips"]["columns"])
     facts["written"] = summary["output"]
     if summary["witness"] is not None:
         facts["witnesses written"] = summary["witness"]
     print_facts(console, {**facts, "time": f"{summary['seconds']:.1f} s"})
+
+
+def _print_flips(console: Console, told: Summary, columns: Sequence[Summary]) -> None:
+    """What can become of each answer, and by which columns."""
+    for sentence in told["sentences"]:
+        console.print(sentence, markup=False)
+    lines = []
+    for one in columns[:_LISTED_FLIPS]:
+        others = [f"{name} {count:,}" for name, count in list(one["others"].items())[:_LISTED_OTHERS]]
+        counts = (f"{one['n_alone']:,}", f"{one['n_together']:,}")
+        lines.append(
+            [str(one["column"]), one["direction"], f"{one['label']} → {one['flipped']}", *counts, *[", ".join(others)]]
+        )
+    if lines:
+        head = ["column", "direction", "answer", "alone", "with others", "which others"]
+        title = "Flips, each counted by the change that was found"
+        console.print(make_table(title, head, lines, right=("alone", "with others")))
+    if len(columns) > len(lines):
+        console.print(f"{len(columns) - len(lines)} more kinds of change: --json lists them.", markup=False)
 
 
 def _print_numbers(summary: Summary) -> None:
@@ -174,6 +196,7 @@ def _print_columns(console: Console, summary: Summary) -> None:
         print_facts(console, {f"values of {name!r}": "none in any row, which counts as one that training did not see"})
 
 
+_LISTED_FLIPS, _LISTED_OTHERS = 20, 2
 _NUMBERS_IN_WORDS = {
     "vote": "vote, the median of noisy copies of a row",
     "mean": "mean, the expected score",
@@ -211,7 +234,8 @@ def describe_threat(threat: Summary) -> dict[str, str]:
     """What may change, one fact per kind of it."""
     norm, l0 = threat["norm"], threat["l0"]
     changes = f", and at most {l0} categorical {'change' if l0 == 1 else 'changes'}" if l0 else ""
-    unseen = "" if threat["unseen"] or not l0 else ", to values that training saw"
+    values = "any value, also one that training did not see" if threat["unseen"] else "values that training saw"
+    unseen = f", to {values}" if l0 else ""
     ball = "limits alone, no ball" if norm is None else f"l{norm:g} balls"
     if norm is None and not (threat["limits"] or threat["domain"] or l0 or threat["missing"]):
         ball = "NOTHING MAY CHANGE: there is no ball and no limit, so that every decision holds; give --limits"

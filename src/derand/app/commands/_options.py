@@ -64,7 +64,7 @@ def _make_settings(settings: type, given: dict[str, Any]) -> object:
     found: dict[str, Any] = {}
     for one, option in list_options(settings):
         value = None if option.flag is None else given.pop(one.name)
-        if option.flag is None or value is None or value == [] or value is False:
+        if option.flag is None or value is None or value == [] or (option.kind == "truth" and not value):
             continue
         if option.choices:
             require_choice(option.flag, value, option.choices() if callable(option.choices) else option.choices)

@@ -25,8 +25,9 @@ from derand.app.jobs._recording import require_places, write_record
 from derand.app.jobs._request import Request, ValueRequest, note_other_answers
 from derand.app.jobs._tally import IntervalTally, Tally
 from derand.app.jobs._tasks import Spell, quote_parameter
+from derand.app.jobs._witnesses import Witnesses
 from derand.app.settings import CertifySettings, fill_settings
-from derand.certificates import Certificates, Intervals, ToleranceRadii, find_labels
+from derand.certificates import Certificates, Intervals, ToleranceRadii
 from derand.estimators import CertifiedRegressor, grade_rows
 from derand.noise import as_noise_or_none
 from derand.storage import find_record
@@ -43,7 +44,6 @@ class _Parts(NamedTuple):
     """What is written of a batch."""
 
     results: Mapping[str, Any]
-    flips: Mapping[str, object] | None
     n_rows: int
 
 
@@ -129,8 +129,6 @@ def certify_file(
 
         def write_parts(parts: _Parts) -> None:
             write(parts.results)
-            if write_flips is not None and parts.flips is not None:
-                write_flips(parts.flips)
 
         def tell(parts: _Parts) -> None:
             advance(parts.n_rows)
@@ -139,6 +137,8 @@ def certify_file(
         places: dict[str, Any] = {"data": data, "output": output, "n_threads": threads}
         run_pipeline(source.read_batches(), answers.certify, write_parts, tell, **places)
         source.file.require_rows(tally.n_rows)
+        if write_flips is not None:
+            write_flips(answers.witnesses.list_columns())
     record = write_record(
         model,
         data,
@@ -182,6 +182,7 @@ class _Labels:
         classes = getattr(estimator, "classes_", None)
         encoding, copied = estimator.encoding_, self.copies.names
         self.source = match_file(data, encoding, target=asked.target, classes=classes, copied=copied)
+        self.witnesses = Witnesses(estimator, self.source, self.copies)
         self.prepare()
 
     def prepare(self) -> None:
@@ -200,31 +201,10 @@ class _Labels:
         rows, truth = self.source.split(batch, first_row=first_row)
         with self.source.name_gaps(batch, first_row=first_row):
             found = self.request.certify(rows, batch, first_row)
-        flips = self.list_flips(batch, found, first_row)
+        if self.asked.witness is not None:
+            self.witnesses.add(rows, batch, found, first_row)
         self.count(found, rows, truth, batch)
-        return _Parts(self.copies.join(batch, _list_results(found, first_row)), flips, batch.num_rows)
-
-    def list_flips(self, batch: pa.Table, found: Certificates, first_row: int) -> Mapping[str, Any] | None:
-        """The rows of a batch that flip, changed so that they do, with both labels and what is copied of them."""
-        if self.asked.witness is None:
-            return None
-        import pyarrow as pa
-
-        assert found.flips is not None  # without a norm there are flips, and witnesses of them
-        assert found.witness is not None
-        at = np.flatnonzero(found.flips)
-        if not at.size and self.tally.n_rows:  # a file without witnesses has a header line
-            return None
-        changed, flipped = found.witness[at], batch.take(at)
-        codes = find_labels(self.estimator.ensemble_, changed, found.noise, rule=found.rule)
-        classes = self.estimator.classes_.tolist()
-        kind = pa.array(classes).type
-        own = {
-            "row": at + first_row,
-            "label": pa.array(found.label[at].tolist(), type=kind),
-            "new_label": pa.array([classes[code] for code in codes.tolist()], type=kind),
-        }
-        return self.copies.join_changed(flipped, own, self.source.decode(flipped, changed))
+        return _Parts(self.copies.join(batch, _list_results(found, first_row)), batch.num_rows)
 
     def count(self, found: Any, rows: object, truth: Any, batch: pa.Table) -> None:
         """Count a batch, with grades where the truth is known."""

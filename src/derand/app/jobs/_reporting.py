@@ -132,7 +132,7 @@ def _ask_classifier(
         threat, l0 = read_request(classifier, source.names, l0, threat, {"whole": True}), None
     if threat is not None and not isinstance(threat, Threat):
         threat = read_threat(threat, source.names, classifier.units)
-    given: dict[str, object] = {"radius": asked.radius, "l0": l0, "threat": threat}
+    given: dict[str, object] = {"radius": asked.radius, "l0": l0, "threat": threat, "class_names": asked.class_names}
     if asked.train is not None:
         known = match_file(asked.train, classifier.encoding_, target=asked.target, classes=classifier.classes_)
         training = known.read_all()

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray
 from derand.app import Summary
-from derand.certificates import Certificates, Intervals, ToleranceRadii
+from derand.certificates import Certificates, FlipSummary, Intervals, ToleranceRadii
 from derand.metrics import (
     FEW_UNLABELLED,
     AnswerTally,
@@ -66,6 +66,7 @@ class Tally(_BatchTally):
         self.proofs: Counter[str] = Counter()
         self.verdicts: Counter[str] | None = None
         """None where there are radii."""
+        self.flips: FlipSummary | None = None
 
     @property
     def n_labelled(self) -> int:
@@ -88,6 +89,8 @@ class Tally(_BatchTally):
             self.n_ties = (self.n_ties or 0) + int(certificates.is_tie.sum())
         if certificates.verdict is not None:
             self.verdicts = (self.verdicts or Counter()) + _count(certificates.verdict)
+            flips = certificates.summary(labels)
+            self.flips = flips if self.flips is None else self.flips + flips
         found, counts = np.unique(certificates.label, return_counts=True)
         self.labels.update(dict(zip(found.tolist(), counts.tolist(), strict=True)))
         if labels is None or grades is None:
@@ -115,6 +118,9 @@ class Tally(_BatchTally):
             result["rows_of_infinite_radius"] = self.n_infinite
         else:
             result["verdicts"] = {verdict: self.verdicts[verdict] for verdict in ("holds", "flips", "undecided")}
+        if self.flips is not None:
+            result["flips"] = self.flips.merge_truth().to_dict()
+            result["flips_by_true_class"] = self.flips.to_dict() if self.answers is not None else None
         if self.n_ties is not None:
             result["ties"] = self.n_ties
         remark = self._judge_labels()

@@ -312,7 +312,12 @@ def _mark_model(what: str, marks: Marks, model: object) -> Checksum | None:
     if what in marks:
         return _mark(what, marks[what])
     try:
-        return {"what": what, "file": None, "sha256": hash_model(model), "of": "the file that `save` would write"}
+        return {
+            "what": what,
+            "file": None,
+            "sha256": hash_model(getattr(model, "_named_from", model)),
+            "of": "the file that `save` would write",
+        }
     except (TypeError, ValueError):
         return None
 

@@ -39,6 +39,16 @@ class Statements:
         else:
             every = [ensemble]
         self.sums = [DomainSum(one, domain, noise) for one in every]
+        self.values = self._list_values()
+
+    def _list_values(self) -> list[FloatArray]:
+        """Of each column the values at which some term was looked at: one of each cell of all sums together."""
+        known: list[list[FloatArray]] = [[] for _ in range(self.model.n_features)]
+        for term in (one for total in self.sums for one in total.ranges):
+            for at, feature in enumerate(term.features):
+                known[feature].append(term.points[:, at])
+        some = self.domain.choose_row()
+        return [np.unique(np.concatenate(own or [some[[at]]])) for at, own in enumerate(known)]
 
     def label(self, rows: FloatArray) -> IntArray:
         """Labels by the function that `predict` calls."""
@@ -64,12 +74,7 @@ class Statements:
 
     def _list_settings(self, columns: Sequence[int]) -> tuple[FloatArray, bool]:
         """Values of some columns: all that can differ without noise, (n_settings, n_columns), or some of them."""
-        known: dict[int, list[FloatArray]] = {at: [] for at in columns}
-        for term in (one for total in self.sums for one in total.ranges):
-            for k, feature in enumerate(term.features):
-                if feature in known:
-                    known[feature].append(np.unique(term.points[:, k]))
-        values = [np.unique(np.concatenate(known[at] or [self.domain.choose_row()[[at]]])) for at in columns]
+        values = [self.values[at] for at in columns]
         count = int(np.prod([float(one.size) for one in values]))
         if count <= _MOST_SETTINGS:
             return mesh_points(values), all(one.is_whole for one in self.sums)
@@ -149,12 +154,11 @@ class Statements:
         return np.asarray(every[row][[0, int((labels[row] != labels[row, 0]).argmax())]])
 
     def _draw_rows(self) -> FloatArray:
-        """Random rows of the domain."""
+        """All rows that differ, where there are few; else random ones."""
+        if np.prod([float(own.size) for own in self.values]) <= _RANDOM_ROWS:
+            return mesh_points(self.values)
         rng = np.random.default_rng(0)
-        rows = np.tile(self.domain.choose_row(), (_RANDOM_ROWS, 1))
-        for term in self.sums[0].ranges:
-            rows[:, list(term.features)] = term.points[rng.integers(0, len(term.points), _RANDOM_ROWS)]
-        return rows
+        return np.stack([rng.choice(own, _RANDOM_ROWS) for own in self.values], axis=1)
 
     # directions
 

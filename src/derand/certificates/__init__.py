@@ -2,8 +2,8 @@
 
 `classification` and `regression` are the doors: they check the input, resolve the threat and put results together.
 `rules` say how an answer is found under noise and what is proven about it, `bounds` hold the mathematics (failure
-masses, worst cases, linear models, pairs of classes), `search` looks for changes that do flip an answer, and `results`
-holds what comes out. Must not know training, true labels or files.
+masses, worst cases, linear models, pairs of classes), `search` looks for changes that do flip an answer, `results`
+holds what comes out, and `statements` proves what holds over a whole domain: reasons of rows, promises about every row. Must not know training, true labels or files.
 """
 
 from typing import TYPE_CHECKING
@@ -35,10 +35,21 @@ if TYPE_CHECKING:
     )
     from derand.certificates.results.attacks import Attacks, IntervalAttacks, UnsoundError
     from derand.certificates.results.certificates import Intervals, ToleranceRadii
+    from derand.certificates.results.statements import (
+        REASON_PROOFS,
+        Promise,
+        Promises,
+        Reason,
+        Reasons,
+        TermSwing,
+    )
     from derand.certificates.search.attacks import attack
     from derand.certificates.search.explanation import Change, Explanation, explain
     from derand.certificates.search.interval_attacks import attack_interval
     from derand.certificates.search.witness import Verifier, refine_change, round_flip
+    from derand.certificates.statements.domain import Domain, make_domain
+    from derand.certificates.statements.promises import prove
+    from derand.certificates.statements.reasons import compute_reasons, list_reasons
 
 # what a certificate does not need
 _HOMES = {
@@ -60,20 +71,38 @@ _HOMES = {
     "find_answers": "regression",
     "refine_change": "search.witness",
     "round_flip": "search.witness",
+    "Domain": "statements.domain",
+    "make_domain": "statements.domain",
+    "Promise": "results.statements",
+    "Promises": "results.statements",
+    "Reason": "results.statements",
+    "Reasons": "results.statements",
+    "REASON_PROOFS": "results.statements",
+    "TermSwing": "results.statements",
+    "compute_reasons": "statements.reasons",
+    "list_reasons": "statements.reasons",
+    "prove": "statements.promises",
 }
 __getattr__ = import_later(__name__, _HOMES)
 
 __all__ = [
     "DEDUCTION",
     "PROOFS",
+    "REASON_PROOFS",
     "RULES",
     "Attacks",
     "Certificates",
     "Change",
     "Distribution",
+    "Domain",
     "Explanation",
     "IntervalAttacks",
     "Intervals",
+    "Promise",
+    "Promises",
+    "Reason",
+    "Reasons",
+    "TermSwing",
     "ToleranceRadii",
     "UnsoundError",
     "Verifier",
@@ -86,6 +115,7 @@ __all__ = [
     "certify_radius",
     "certify_radius_checked",
     "check_request",
+    "compute_reasons",
     "distribution",
     "expect_margins",
     "explain",
@@ -93,9 +123,12 @@ __all__ = [
     "find_answers",
     "find_labels",
     "find_rule",
+    "list_reasons",
+    "make_domain",
     "measure_margins",
     "pack_terms",
     "place_scores",
+    "prove",
     "rank_rows",
     "refine_change",
     "round_flip",

@@ -2,8 +2,9 @@
 
 `classification` and `regression` are the doors: they check the input, resolve the threat and put results together.
 `rules` say how an answer is found under noise and what is proven about it, `bounds` hold the mathematics (failure
-masses, worst cases, linear models, pairs of classes), `search` looks for changes that do flip an answer, `results`
-holds what comes out, and `statements` proves what holds over a whole domain: reasons of rows, promises about every row. Must not know training, true labels or files.
+masses, worst cases, linear models, pairs of classes), `search` looks for changes that do flip an answer, `statements`
+prove what holds over a whole domain (reasons of rows, promises about every row), and `results` holds what comes out.
+Must not know training, true labels or files.
 """
 
 from typing import TYPE_CHECKING

@@ -409,9 +409,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             `fixed` says which columns are enough, `proof` whether no smaller set is.
         """
         request = self._ask(as_table(X, self.encoding_), self._ask_threats(None, None, None), rule, noise)
-        return compute_table_reasons(
-            self, self.classes_, request, domain, costs=costs, unseen=unseen, missing=missing
-        )
+        return compute_table_reasons(self, self.classes_, request, domain, costs=costs, unseen=unseen, missing=missing)
 
     def prove(
         self,

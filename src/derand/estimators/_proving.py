@@ -28,11 +28,19 @@ _DIRECTIONS = {1: "increasing", -1: "decreasing"}
 
 
 class Asked(Protocol):
-    """What is asked of a request: rows, noise and rule."""
+    """What is asked of a request."""
 
-    rows: FloatArray
-    noise: Noise | None
-    rule: str
+    @property
+    def rows(self) -> FloatArray:
+        """As the model reads them."""
+
+    @property
+    def noise(self) -> Noise | None:
+        """None for the model as deployed."""
+
+    @property
+    def rule(self) -> str:
+        """By which labels are found."""
 
 
 def read_domain(
@@ -167,13 +175,13 @@ def prove_table(
     request: Asked,
     *,
     has_rows: bool,
-    protected: Columns | None,
-    monotone: Mapping[str | int, object] | None,
-    domain: DomainOption,
-    unseen: bool,
-    missing: bool,
-    radius: float | None,
-    norm: float,
+    protected: Columns | None = None,
+    monotone: Mapping[str | int, object] | None = None,
+    domain: DomainOption = None,
+    unseen: bool = False,
+    missing: bool = False,
+    radius: float | None = None,
+    norm: float = np.inf,
 ) -> ModelPromises:
     """The promises of a fitted estimator."""
     encoding, model = estimator.encoding_, estimator.ensemble_
@@ -211,7 +219,8 @@ def prove_table(
         for one in found.promises
     ]
     text = describe_domain(name_all(estimator), read, encoding, domain, unseen=unseen, missing=missing)
-    unit = "log-odds" if estimator._points != 1 else "units of the score"
+    unit = "units of the target" if not classes.size else "units of the score"
+    unit = "log-odds" if classes.size and estimator._points != 1 else unit
     return name_promises(found, name_all(estimator), classes, labels, unit, text)
 
 

@@ -1,9 +1,9 @@
 """Models and rows explained to people: what contributes to an answer, what would flip it, and the shapes of a model.
 
 `_contributions` measures what each column adds (by `heights`), `_words` says changes and radii in the user's values,
-`_row` holds what `explain` of a classifier gives, `_regression` that of a regressor, `_statements` reasons and promises, `densities` where the data lie,
-`plots` draws it all. Must not know scikit-learn or how tables are read: names, categories and units are given
-(`Names`).
+`_row` holds what `explain` of a classifier gives, `_regression` that of a regressor, `_statements` says reasons and
+promises, `densities` where the data lie, `plots` draws it all. Must not know scikit-learn or how tables are read:
+names, categories and units are given (`Names`).
 """
 
 from derand.explain._contributions import Contributions

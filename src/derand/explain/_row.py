@@ -229,7 +229,8 @@ def explain_label(
     `found`: its label by number; `threat`: what was asked, by numbers of columns, with its norm and units; `rival`: the
     class that is nearest to the answer; `points`: how many whole scores are one unit of a contribution; `unit`: by what
     changes of a column are divided; empty where by nothing; `in_steps`: whether the radius is larger than that of any
-    change, because whole numbers stay whole; `reasons`: sets of columns that were enough; `row` has shape (n_features,), `classes` (n_classes,).
+    change, because whole numbers stay whole; `reasons`: sets of columns that were enough; `row` has shape
+    (n_features,), `classes` (n_classes,).
     """
     perturbation = Perturbation.of(threat, row.size, model.numerical_features)
     home, units = int(found.label), perturbation.units

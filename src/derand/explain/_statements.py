@@ -42,7 +42,7 @@ def list_reason_sentences(names: Names, row: FloatArray, reasons: Sequence[Reaso
     size = len(reasons[0].columns)
     sizes = {"smallest": "No set of fewer columns is enough.", "irreducible": "None of them can be left out."}
     told = f" {sizes[proof]}" if size and proof in sizes else ""
-    return (first + told, *(f"So {other[0].lower() + other[1:]}" if other.startswith("No ") else f"Also {other}" for other in others))
+    return (first + told, *(f"Also {other}" for other in others))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -92,16 +92,19 @@ class ModelPromises(Promises):
         if promise.kind == "monotone":
             return self._describe_direction(promise)
         who = self._name_columns(promise.columns)
-        size = f"moves the score by {format_short_up(promise.size, _DIGITS)} {self.unit} at most"
+        alone, moves = ("alone", "It moves") if len(promise.columns) == 1 else ("together", "They move")
+        size = f"{moves} the score by {format_short_up(promise.size, _DIGITS)} {self.unit} at most"
         share = _describe_share(promise.share)
         if promise.verdict == "proven":
-            return f"{who} alone never changes an answer: proven for every row of the domain."
+            return f"{who} {alone} can never change an answer: proven for every row of the domain."
         if promise.verdict == "undecided":
-            return f"Whether {who} alone can change an answer is undecided: it {size}.{share}"
+            return f"Whether {who} {alone} can change an answer is undecided. {size}.{share}"
         assert promise.rows is not None  # a counterexample
         answers = f"the answer from {_quote(labels[0])} to {_quote(labels[1])}"
         moved = self._describe_moves(promise.rows, promise.columns)
-        return f"{who} alone can change an answer: a row exists where {moved} changes {answers}. It {size}.{share}"
+        return (
+            f"{who} {alone} can change an answer: a row exists where moving {moved} changes {answers}. {size}.{share}"
+        )
 
     def _describe_direction(self, promise: Promise) -> str:
         (at,) = promise.columns
@@ -137,8 +140,8 @@ class ModelPromises(Promises):
             reached = "which two rows reach" if self.change.is_exact else "an upper bound"
             size = format_short_up(self.change.size, _DIGITS)
             told.append(
-                f"Within {self.change.radius:g} (l{norm}) of any row the score changes by {size} {self.unit} at most, "
-                f"{reached}."
+                f"Within {self.change.radius:g} (l{norm}, in the model's units) of any row the score changes by {size} "
+                f"{self.unit} at most, {reached}."
             )
         return told
 
@@ -158,8 +161,8 @@ class ModelPromises(Promises):
             parts.append(f"  Largest swings of the score, in {self.unit}: {'; '.join(swings)}{more}.")
         if self.score_error:
             parts.append(
-                f"  Proofs hold for every model whose score lies within {format_short_up(self.score_error, _DIGITS)} of "
-                "this one's; swings and directions are this one's."
+                f"  Proofs hold for every model whose score lies within {format_short_up(self.score_error, _DIGITS)} "
+                "of this one's; swings and directions are this one's."
             )
         return "\n".join(parts)
 
@@ -189,9 +192,9 @@ def name_promises(
 def _describe_share(share: tuple[float, float] | None) -> str:
     if share is None:
         return ""
-    low, high = (format_percent(one) for one in share)
-    between = low if share[0] == share[1] else f"between {low} and {high}"
-    return f" Of the rows of the table it changes {between}."
+    low, high = format_percent(share[0]), format_percent(share[1], way="up")
+    between = format_percent(share[0], way="nearest") if share[0] == share[1] else f"between {low} and {high}"
+    return f" That changes the answer of {between} of the rows of the table."
 
 
 def _quote(label: object) -> str:

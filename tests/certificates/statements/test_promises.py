@@ -69,7 +69,8 @@ def check_protected(case: Case, rng: np.random.Generator) -> str:
         check_pair(case, protected, found.rows)
     else:  # a grid of few levels is exact
         assert case.model.n_classes > 2 or case.model.score_error
-    at = [int(np.flatnonzero(((case.rows == row) | (np.isnan(case.rows) & np.isnan(row))).all(axis=1))[0]) for row in table]
+    same = (case.rows == table[:, None]) | (np.isnan(case.rows) & np.isnan(table[:, None]))
+    at = same.all(axis=2).argmax(axis=1)
     share = float(flips[groups[at]].mean())
     assert with_table.share is not None
     low, high = with_table.share
@@ -95,7 +96,8 @@ def check_swing(case: Case, protected: list[int], groups: FloatArray, found: Pro
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_protected_columns(kind: str) -> None:
-    verdicts = [check_protected(draw_case(seed, **KINDS[kind]), np.random.default_rng(seed)) for seed in range(N_MODELS)]
+    seeds = range(N_MODELS)
+    verdicts = [check_protected(draw_case(seed, **KINDS[kind]), np.random.default_rng(seed)) for seed in seeds]
     assert {"proven", "counterexample"} <= set(verdicts)
 
 
@@ -315,7 +317,8 @@ def test_a_number_as_the_answer() -> None:
 
 
 def test_what_is_refused() -> None:
-    model = AdditiveEnsemble([CategoryTable(0, [0, 1], [0, 1], other=0), GridTerm((1, 2), ([0.0], [0.0]), np.eye(2, dtype=int))], 0, 3)
+    terms = [CategoryTable(0, [0, 1], [0, 1], other=0), GridTerm((1, 2), ([0.0], [0.0]), np.eye(2, dtype=int))]
+    model = AdditiveEnsemble(terms, 0, 3)
     with pytest.raises(ValueError, match=r"must say 'increasing' or 'decreasing', got 'up'"):
         prove(model, None, make_domain(model), monotone={1: "up"})
     with pytest.raises(ValueError, match=r"got column 0, which holds categories"):

@@ -51,9 +51,7 @@ def _bound_term(term: TermRange, domain: Domain, radius: float, units: FloatArra
     # noise moves rows beyond the domain, and off whole numbers
     at_home = domain if isinstance(term, CellRange) else _open(domain)
     widths = [_multiply_up(radius, float(units[feature])) for feature in term.features]
-    axes = [
-        _list_cells(*axis, at_home, width) for axis, width in zip(term.term.axes, widths, strict=True)
-    ]
+    axes = [_list_cells(*axis, at_home, width) for axis, width in zip(term.term.axes, widths, strict=True)]
     inside = [edges.size + 1 for _, edges in term.term.axes]
     shape = [
         size + (feature in term.term.missing_features)
@@ -106,9 +104,7 @@ def _list_cells(feature: int, edges: FloatArray, domain: Domain, width: float) -
     return cells, np.maximum(last, np.arange(cells.size))
 
 
-def _slide(
-    grid: FloatArray, cells: IntArray, last: IntArray, axis: int, missing: Sequence[int]
-) -> FloatArray:
+def _slide(grid: FloatArray, cells: IntArray, last: IntArray, axis: int, missing: Sequence[int]) -> FloatArray:
     """The largest entry of each window of cells along an axis; a missing value stays what it is."""
     moved = np.moveaxis(grid, axis, 0)
     own = moved[cells]

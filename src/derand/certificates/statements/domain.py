@@ -6,7 +6,7 @@ scores, nor what is asked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -97,7 +97,7 @@ class Domain(Frozen):
 def make_domain(
     model: Model,
     ranges: Mapping[int, tuple[float, float]] | None = None,
-    codes: Mapping[int, Sequence[float]] | None = None,
+    codes: Mapping[int, FloatArray] | None = None,
     *,
     whole: Iterable[int] = (),
     unseen: bool = False,

@@ -188,7 +188,7 @@ class Statements:
             for term, low, high in zip(total.ranges, total.least[1], total.least[-1], strict=True):
                 found[term.features] = max(found.get(term.features, 0.0), -high - low)
         order = sorted(found, key=lambda columns: -found[columns])
-        return tuple(TermSwing(columns, found[columns] / self.levels, self._name_direction(columns)) for columns in order)
+        return tuple(TermSwing(own, found[own] / self.levels, self._name_direction(own)) for own in order)
 
     def _name_direction(self, columns: tuple[int, ...]) -> str:
         if len(columns) > 1 or columns[0] in self.model.categorical_features:
@@ -243,18 +243,24 @@ def _measure_drop(term: TermRange, column: int, sign: int) -> tuple[float, Float
     if term.term.slope is not None:
         slope, error = sign * float(term.term.slope.values[0]), float(term.term.slope.errors[0])
         low, high = (float(np.nanmin(term.points)), float(np.nanmax(term.points)))
-        pair = np.array([[low], [high]])
-        return (0.0, None, True) if slope >= error else ((error - slope) * (high - low), pair, slope < -error)
+        ends = np.array([[low], [high]])
+        return (0.0, None, True) if slope >= error else ((error - slope) * (high - low), ends, slope < -error)
     axis = term.features.index(column)
-    if not term.term.axes:
-        raise ValueError(f"`monotone` must name columns of numbers, got column {column}, which holds categories.")
+    worst, pair = _search_drop(term, axis, sign)
+    if isinstance(term, CellRange):
+        return worst, pair, True
+    return _judge_smoothed(term, axis, sign, worst, pair)
+
+
+def _search_drop(term: TermRange, axis: int, sign: int) -> tuple[float, FloatArray | None]:
+    """The largest drop of a term's scores along an axis, and where it is."""
     others = [at for at in range(len(term.features)) if at != axis]
     keys = np.nan_to_num(term.points[:, others], nan=np.inf) if others else np.zeros((len(term.points), 1))
     groups = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
     known = ~np.isnan(term.points[:, axis])
     order = np.lexsort((term.points[:, axis], groups))
     order = order[known[order]]
-    worst, pair = 0.0, None
+    worst, pair = 0.0, term.points[:0]
     scores = sign * term.scores[order]
     starts = np.flatnonzero(np.diff(groups[order], prepend=-1))
     for part in np.split(np.arange(order.size), starts[1:]):
@@ -263,9 +269,7 @@ def _measure_drop(term: TermRange, column: int, sign: int) -> tuple[float, Float
         if drops.max(initial=0.0) > worst:
             last = int(drops.argmax())
             worst, pair = float(drops[last]), term.points[order[part[[int(own[: last + 1].argmax()), last]]]]
-    if isinstance(term, CellRange):
-        return worst, pair, True
-    return _judge_smoothed(term, axis, sign, worst, pair)
+    return worst, pair if worst else None
 
 
 def _judge_smoothed(

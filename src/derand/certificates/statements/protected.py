@@ -128,9 +128,7 @@ class PairSearch:
     def _solve_on_grid(self, lowest: float, highest: float) -> tuple[bool, Iterator[list[int]]]:
         """The largest higher sum for each lower sum, both rounded outward to a grid."""
         alone = [both for both in self.ends if both[0].size == 1]  # terms without a choice stay off the grid
-        lowest, highest = (
-            end - sum(float(both[at][0]) for both in alone) for at, end in enumerate((lowest, highest))
-        )
+        lowest, highest = (end - sum(float(both[at][0]) for both in alone) for at, end in enumerate((lowest, highest)))
         ends = [both if both[0].size > 1 else (np.zeros(1), np.zeros(1)) for both in self.ends]
         bases = [float(own.min()) for own, _ in ends]
         reach = min(sum(float(own.max()) for own, _ in ends), lowest) - sum(bases)

@@ -81,7 +81,7 @@ class _Rivalry:
     def hold(self, margins: FloatArray) -> BoolArray:
         """Whether all rivals are beaten, of margins by rival."""
         parts = zip(self.sums, margins, strict=True)
-        return np.all([one.is_forced(own, sign) for (one, sign), own in parts], axis=0)
+        return np.asarray(np.all([one.is_forced(own, sign) for (one, sign), own in parts], axis=0))
 
     def measure_gains(self) -> FloatArray:
         """What holding each column alone adds to each margin, as a share of what is needed; (n_rows, n_columns)."""
@@ -137,7 +137,7 @@ def compute_reasons(
 def list_reasons(
     model: Model, row: FloatArray, noise: Noise | None, domain: Domain, *, rule: str = "mean"
 ) -> tuple[int, list[Reason]]:
-    """The answer of a row, and up to three sets of columns of the smallest size that was found, the widest margin first.
+    """The answer of a row, and up to three sets of columns of the smallest size found, the widest margin first.
 
     Others than the first differ from it by one column.
     """

@@ -155,7 +155,7 @@ class SmoothedRange(TermRange):
 
     def _bound_boxes(self, rows: FloatArray, free: Sequence[bool], sign: int) -> FloatArray:
         packed, columns = self._packed, list(self.features)
-        is_missing = np.isnan(rows[:, columns]).any(axis=1)
+        is_missing = np.asarray(np.isnan(rows[:, columns]).any(axis=1))
         filled = np.where(np.isnan(rows), 0.0, rows)
         if not packed.n_terms:
             least = np.full(len(rows), sign * float(packed.base))

@@ -47,6 +47,8 @@ _HOMES = {
     "RadiusSummary": "metrics",
     "plot_certified_accuracy": "explain.plots",
     "NumberExplanation": "explain",
+    "ModelPromises": "explain",
+    "Reasons": "certificates",
     "RowExplanation": "explain",
     "AdditiveClassifier": "estimators",
     "StumpClassifier": "estimators",
@@ -78,6 +80,7 @@ if TYPE_CHECKING:
     from derand.certificates import Distribution as Distribution
     from derand.certificates import IntervalAttacks as IntervalAttacks
     from derand.certificates import Intervals as Intervals
+    from derand.certificates import Reasons as Reasons
     from derand.certificates import ToleranceRadii as ToleranceRadii
     from derand.certificates import UnsoundError as UnsoundError
     from derand.certificates import attack as attack
@@ -99,6 +102,7 @@ if TYPE_CHECKING:
     from derand.estimators import make_certified_scorer as make_certified_scorer
     from derand.estimators.tuning import Tuning as Tuning
     from derand.estimators.tuning import tune as tune
+    from derand.explain import ModelPromises as ModelPromises
     from derand.explain import NumberExplanation as NumberExplanation
     from derand.explain import RowExplanation as RowExplanation
     from derand.explain.plots import plot_certified_accuracy as plot_certified_accuracy

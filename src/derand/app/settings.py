@@ -758,7 +758,6 @@ class ReportFileSettings:
     )
     protected: Sequence[str] = _texts(
         "A column that must not change an answer: promises about every row are added. Repeatable.",
-        comment="columns that must not change an answer",
         task=CLASSES,
     )
     configuration: str | None = None

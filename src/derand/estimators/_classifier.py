@@ -452,16 +452,13 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             `print` tells it; `promises` holds verdicts and counterexamples, which `decode_rows` turns into a table.
         """
         check_is_fitted(self)
-        rows = np.empty((0, self.encoding_.n_features)) if X is None else self._encode_rows(X)
-        chosen = self._choose_noise(noise)
-        asked = Request(rows, chosen, [], self.rule if rule is None else rule, "best", self.n_jobs)
-        return prove_table(
+        return prove_encoded(
             self,
-            self.classes_,
-            asked,
-            has_rows=X is not None,
+            None if X is None else self._encode_rows(X),
+            noise=self._choose_noise(noise),
+            rule=self.rule if rule is None else rule,
             protected=protected,
-            monotone=getattr(self, "monotone", None) if monotone is None else monotone,
+            monotone=monotone,
             domain=domain,
             unseen=unseen,
             missing=missing,
@@ -561,3 +558,24 @@ def certify_encoded(
         n_jobs=classifier.n_jobs if n_jobs is None else n_jobs,
     )
     return [one.with_classes(classifier.classes_) for one in found]
+
+
+def prove_encoded(
+    classifier: CertifiedClassifier,
+    rows: FloatArray | None,
+    *,
+    noise: Noise | None,
+    rule: str,
+    monotone: Mapping[str | int, Any] | None = None,
+    **asked: Any,
+) -> ModelPromises:
+    """`prove` for rows that `encode_rows` returned, or for none; `asked` as for `prove`."""
+    table = np.empty((0, classifier.encoding_.n_features)) if rows is None else rows
+    return prove_table(
+        classifier,
+        classifier.classes_,
+        Request(table, noise, [], rule, "best", classifier.n_jobs),
+        has_rows=rows is not None,
+        monotone=getattr(classifier, "monotone", None) if monotone is None else monotone,
+        **asked,
+    )

@@ -241,7 +241,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         X : array or frame of shape (n_rows, n_features), or None
             Numbers of linear models stay within its ranges.
         monotone : dict of column to {"increasing", "decreasing"}, or None
-            None is what the regressor was trained with.
+            None asks for none.
         domain, unseen, missing, radius, norm, rule, noise
             As for classifiers.
 
@@ -257,7 +257,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
             np.empty(0),
             Request(rows, chosen, [], self.rule if rule is None else rule, "best", self.n_jobs),
             has_rows=X is not None,
-            monotone=getattr(self, "monotone", None) if monotone is None else monotone,
+            monotone=monotone,
             domain=domain,
             unseen=unseen,
             missing=missing,

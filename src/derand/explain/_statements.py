@@ -100,11 +100,9 @@ class ModelPromises(Promises):
         if promise.verdict == "undecided":
             return f"Whether {who} {alone} can change an answer is undecided. {size}.{share}"
         assert promise.rows is not None  # a counterexample
-        answers = f"the answer from {_quote(labels[0])} to {_quote(labels[1])}"
         moved = self._describe_moves(promise.rows, promise.columns)
-        return (
-            f"{who} {alone} can change an answer: a row exists where moving {moved} changes {answers}. {size}.{share}"
-        )
+        turned = f"turns {_quote(labels[0])} into {_quote(labels[1])}"
+        return f"{who} {alone} can change an answer: there is a row where changing {moved} {turned}. {size}.{share}"
 
     def _describe_direction(self, promise: Promise) -> str:
         (at,) = promise.columns

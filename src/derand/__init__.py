@@ -59,6 +59,7 @@ _HOMES = {
     "from_model": "estimators",
     "SmoothedClassifier": "estimators",
     "SmoothedRegressor": "estimators",
+    "ConformalPredictor": "estimators",
     "make_certified_scorer": "estimators",
     "dates_to_numbers": "tables",
     "tune": "estimators.tuning",
@@ -92,6 +93,7 @@ if TYPE_CHECKING:
     from derand.convert.onnx import export_onnx as export_onnx
     from derand.estimators import AdditiveClassifier as AdditiveClassifier
     from derand.estimators import AdditiveRegressor as AdditiveRegressor
+    from derand.estimators import ConformalPredictor as ConformalPredictor
     from derand.estimators import RobAdaBoostClassifier as RobAdaBoostClassifier
     from derand.estimators import RobTreeBoostClassifier as RobTreeBoostClassifier
     from derand.estimators import SmoothedClassifier as SmoothedClassifier

@@ -147,9 +147,7 @@ def test_a_regressor_has_ends_and_directions(loans: pd.DataFrame) -> None:
 
 
 def test_what_is_refused_in_one_line(clf: AdditiveClassifier, loans: pd.DataFrame, outcome: pd.Series) -> None:
-    with pytest.raises(
-        ValueError, match=r"`protected` names the column 'sec', which does not exist"
-    ):
+    with pytest.raises(ValueError, match=r"`protected` names the column 'sec', which does not exist"):
         clf.prove(protected=["sec"])
     with pytest.raises(ValueError, match=r"`protected` must name a column, got an empty list"):
         clf.prove(protected=[])

@@ -48,9 +48,10 @@ if TYPE_CHECKING:
     from derand.certificates.search.explanation import Change, Explanation, explain
     from derand.certificates.search.interval_attacks import attack_interval
     from derand.certificates.search.witness import Verifier, refine_change, round_flip
-    from derand.certificates.statements.domain import Domain, make_domain
+    from derand.certificates.statements.domain import Domain, make_domain, require_sum
     from derand.certificates.statements.promises import prove
     from derand.certificates.statements.reasons import compute_reasons, list_reasons
+    from derand.certificates.statements.sets import bound_distance, bound_nonconformity, measure_nonconformity
 
 # what a certificate does not need
 _HOMES = {
@@ -83,6 +84,10 @@ _HOMES = {
     "compute_reasons": "statements.reasons",
     "list_reasons": "statements.reasons",
     "prove": "statements.promises",
+    "bound_distance": "statements.sets",
+    "bound_nonconformity": "statements.sets",
+    "measure_nonconformity": "statements.sets",
+    "require_sum": "statements.domain",
 }
 __getattr__ = import_later(__name__, _HOMES)
 
@@ -109,6 +114,8 @@ __all__ = [
     "Verifier",
     "attack",
     "attack_interval",
+    "bound_distance",
+    "bound_nonconformity",
     "certify",
     "certify_checked",
     "certify_interval",
@@ -127,11 +134,13 @@ __all__ = [
     "list_reasons",
     "make_domain",
     "measure_margins",
+    "measure_nonconformity",
     "pack_terms",
     "place_scores",
     "prove",
     "rank_rows",
     "refine_change",
+    "require_sum",
     "round_flip",
     "vote_share",
     "weigh_votes",

@@ -19,7 +19,18 @@ from derand._core.threads import run_blocks
 from derand.certificates.bounds.tree_packing import PackedTrees, list_words, pack_trees
 from derand.kernels.norms import measure_norms
 from derand.kernels.trees.forest import Asked
-from derand.kernels.trees.rows import FLIPS, HOLDS, TIE, UNDECIDED, Found, Limits, bound_rows, decide_rows, measure_rows
+from derand.kernels.trees.rows import (
+    FLIPS,
+    HOLDS,
+    TIE,
+    UNDECIDED,
+    Answers,
+    Limits,
+    bound_rows,
+    decide_rows,
+    make_answers,
+    measure_rows,
+)
 from derand.model import Contrast
 from derand.perturbation import Perturbation
 
@@ -96,8 +107,8 @@ def decide_within(
     labels, sizes = _label(is_one), question.list_sizes(radius)
     limits = question.list_limits()
 
-    def work(asked: Asked, part: slice, found: Found) -> None:
-        decide_rows(question.packed.forest, asked, limits, labels[part], sizes[part], budget, found)
+    def work(asked: Asked, part: slice) -> Answers:
+        return decide_rows(question.packed.forest, asked, limits, labels[part], sizes[part], budget)
 
     found = question.run(work, n_threads)
     witness = question.restore(found)
@@ -106,7 +117,9 @@ def decide_within(
         is_far = (question.measure(witness) >= radius) & ~question.is_own(witness)
         is_far &= (status == FLIPS) | (status == TIE)
         status, witness = np.where(is_far, UNDECIDED, status), np.where(is_far[:, None], question.rows, witness)
-    return TreeVerdicts(status.astype(np.uint8), question.subtract_threshold(found.bounds, labels), witness, found.nodes)
+    return TreeVerdicts(
+        status.astype(np.uint8), question.subtract_threshold(found.bounds, labels), witness, found.nodes
+    )
 
 
 def measure_radii(
@@ -116,8 +129,8 @@ def measure_radii(
     question = _Question(contrast, rows, perturbation)
     labels, limits = _label(is_one), question.list_limits()
 
-    def work(asked: Asked, part: slice, found: Found) -> None:
-        measure_rows(question.packed.forest, asked, limits, labels[part], budget, found)
+    def work(asked: Asked, part: slice) -> Answers:
+        return measure_rows(question.packed.forest, asked, limits, labels[part], budget)
 
     found = question.run(work, n_threads)
     certified = question.list_radii(found.certified)
@@ -139,8 +152,8 @@ def bound_scores(
     sizes, ends, nodes = question.list_sizes(radius), [], 0
     for label in (0, 1):
 
-        def work(asked: Asked, part: slice, found: Found, label: int = label) -> None:
-            bound_rows(question.packed.forest, asked, label, sizes[part], budget, found)
+        def work(asked: Asked, part: slice, label: int = label) -> Answers:
+            return bound_rows(question.packed.forest, asked, label, sizes[part], budget)
 
         found = question.run(work, n_threads)
         witness = question.restore(found)
@@ -154,9 +167,9 @@ def bound_scores(
     return TreeScores(least, -most, low, high, least_witness, most_witness, np.asarray(nodes))
 
 
-def _label(is_one: BoolArray) -> NDArray[np.uint8]:
+def _label(is_one: BoolArray) -> IntArray:
     """Which column of the leaves a row asks for: that of their negatives for class 0."""
-    return np.where(is_one, 0, 1).astype(np.uint8)
+    return np.where(is_one, 0, 1).astype(np.int64)
 
 
 def _add_scores(contrast: Contrast, rows: FloatArray) -> FloatArray:
@@ -212,21 +225,15 @@ class _Question:
         threshold = self._contrast.threshold
         holds = [math.floor((threshold + error) * scale) + 1, math.ceil((error - threshold) * scale)]
         flips = [math.floor((threshold - error) * scale), math.ceil((-threshold - error) * scale) - 1]
-        limits = [np.clip(np.array(ends, dtype=object), -_LARGEST, _LARGEST - 1).astype(np.int64) for ends in (holds, flips)]
+        limits = [
+            np.clip(np.array(ends, dtype=object), -_LARGEST, _LARGEST - 1).astype(np.int64) for ends in (holds, flips)
+        ]
         return Limits(*limits)
 
-    def run(self, work: Callable[[Asked, slice, Found], None], n_threads: int) -> Found:
+    def run(self, work: Callable[[Asked, slice], Answers], n_threads: int) -> Answers:
         """Ask the kernels block by block."""
         n_rows, asked = len(self.rows), self._ask()
-        found = Found(
-            np.full(n_rows, UNDECIDED, dtype=np.uint8),
-            np.zeros(n_rows, dtype=np.int64),
-            np.zeros(n_rows, dtype=np.int64),
-            np.zeros(n_rows),
-            np.zeros(n_rows, dtype=bool),
-            self._values.copy(),
-            self._states.copy(),
-        )
+        found = make_answers(asked._replace(values=self._values, own_classes=self._states))
 
         def one(part: slice) -> None:
             low, high = self._perturbation.box(self.rows[part])
@@ -237,7 +244,8 @@ class _Question:
                 high=np.ascontiguousarray(high[:, at]),
                 own_classes=self._states[part],
             )
-            work(own, part, Found(*(array[part] for array in found)))
+            for array, answer in zip(found, work(own, part), strict=True):
+                array[part] = answer
 
         if n_rows:
             run_blocks(one, n_rows, _BLOCK, n_threads)
@@ -266,7 +274,7 @@ class _Question:
             math.nan if perturbation.norm is None else float(perturbation.norm),
         )
 
-    def restore(self, found: Found) -> FloatArray:
+    def restore(self, found: Answers) -> FloatArray:
         """Rows that were found, with their codes."""
         rows, columns = self.rows.copy(), self.packed.columns
         for at, column in enumerate(columns.tolist()):
@@ -299,7 +307,7 @@ class _Question:
         values = np.nextafter(bounds.astype(np.float64), -np.inf) if self.packed.shift else bounds.astype(np.float64)
         return self._take_error(np.where(np.abs(bounds) <= 2**53, bounds.astype(np.float64), values))
 
-    def subtract_threshold(self, bounds: IntArray, labels: NDArray[np.uint8]) -> FloatArray:
+    def subtract_threshold(self, bounds: IntArray, labels: IntArray) -> FloatArray:
         """The same above the threshold, its sign by the label."""
         scaled = np.int64(self._contrast.threshold) << self.packed.shift
         return self.subtract_errors(bounds + np.where(labels == 0, -scaled, scaled))

@@ -14,8 +14,8 @@ import numpy as np
 from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
 from derand.kernels.trees.distances import measure_bin
-from derand.kernels.trees.forest import CATEGORY, EITHER, MISSING, PLAIN, SmallArray
-from derand.kernels.trees.nodes import Nodes, Problem, has_own, least_leaf, measure_column, snap_up, take_measure
+from derand.kernels.trees.forest import CATEGORY, EITHER, PLAIN
+from derand.kernels.trees.nodes import Nodes, Problem, least_leaf, snap_up, take_measure
 
 
 class Agreement(NamedTuple):
@@ -23,8 +23,8 @@ class Agreement(NamedTuple):
 
     minima: IntArray
     """(n_trees,): their values."""
-    low: SmallArray
-    high: SmallArray
+    low: IntArray
+    high: IntArray
     may_miss: BoolArray
     """Whether all of them take a missing number."""
     classes: IntArray
@@ -41,8 +41,8 @@ def make_agreement(n_trees: int, n_active: int, n_words: int) -> Agreement:
     """Room for what leaves agree on."""
     return Agreement(
         np.empty(n_trees, np.int64),
-        np.empty(n_active, np.int32),
-        np.empty(n_active, np.int32),
+        np.empty(n_active, np.int64),
+        np.empty(n_active, np.int64),
         np.empty(n_active, np.bool_),
         np.empty((n_active, n_words), np.int64),
         np.empty((n_active, n_words), np.int64),
@@ -54,24 +54,26 @@ def make_agreement(n_trees: int, n_active: int, n_words: int) -> Agreement:
 @compile_loop()
 def add_minima(node: int, nodes: Nodes, problem: Problem, found: Agreement) -> int:
     """The sum of the least leaves that are left."""
-    local, sets = problem.local, nodes.sets[node]
+    local = problem.local
     n_words, total = local.below.shape[1], local.base
     for tree in range(found.minima.size):
-        value = local.values[local.offsets[tree] + least_leaf(sets, tree, n_words)]
+        value = local.values[local.offsets[tree] + least_leaf(node, nodes.sets, tree, n_words)]
         found.minima[tree] = value
         total += value
     return total
 
 
 @compile_loop()
-def _meet_classes(at: int, cut: int, is_right: bool, problem: Problem, node: int, nodes: Nodes, found: Agreement) -> None:
+def _meet_classes(
+    at: int, cut: int, is_right: bool, problem: Problem, node: int, nodes: Nodes, found: Agreement
+) -> None:
     """Take the classes of one side of a split."""
-    sets, is_empty = problem.forest.sets[~cut], True
-    for word in range(sets.size):
-        side = ~sets[word] if is_right else sets[word]
-        is_empty = is_empty and (found.classes[at, word] & side) == 0
-    for word in range(sets.size):
-        side = ~sets[word] if is_right else sets[word]
+    sets, is_empty = problem.forest.sets, True
+    flip = np.int64(-1) if is_right else np.int64(0)
+    for word in range(sets.shape[1]):
+        is_empty = is_empty and (found.classes[at, word] & (sets[~cut, word] ^ flip)) == 0
+    for word in range(sets.shape[1]):
+        side = sets[~cut, word] ^ flip
         if is_empty:
             found.other[at, word] = nodes.classes[node, at, word] & side
         else:
@@ -86,12 +88,13 @@ def intersect_leaves(node: int, nodes: Nodes, problem: Problem, found: Agreement
     for at in range(local.columns.size):
         found.low[at], found.high[at] = nodes.low[node, at], nodes.high[node, at]
         found.may_miss[at], found.is_open[at] = nodes.kinds[node, at] != PLAIN, False
-        found.classes[at] = nodes.classes[node, at]
+        for word in range(nodes.classes.shape[2]):
+            found.classes[at, word] = nodes.classes[node, at, word]
     for tree in range(found.minima.size):
-        link = np.int64(local.links[local.offsets[tree] + least_leaf(nodes.sets[node], tree, n_words)])
+        link = local.links[local.offsets[tree] + least_leaf(node, nodes.sets, tree, n_words)]
         while link >= 0:
             split, is_right = link >> 1, (link & 1) == 1
-            at, cut = np.int64(local.asks[split]), np.int64(local.cuts[split])
+            at, cut = local.asks[split], local.cuts[split]
             if nodes.kinds[node, at] == CATEGORY:
                 if not found.is_open[at]:
                     _meet_classes(at, cut, is_right, problem, node, nodes, found)
@@ -101,7 +104,7 @@ def intersect_leaves(node: int, nodes: Nodes, problem: Problem, found: Agreement
                 else:
                     found.high[at] = min(found.high[at], cut - 1)
                 found.may_miss[at] = found.may_miss[at] and (local.missing_left[split] == 1) != is_right
-            link = np.int64(local.parents[split])
+            link = local.parents[split]
     agrees = True
     for at in range(local.columns.size):
         kind = nodes.kinds[node, at]
@@ -114,8 +117,8 @@ def intersect_leaves(node: int, nodes: Nodes, problem: Problem, found: Agreement
 @compile_loop()
 def _lacks_value(at: int, problem: Problem, found: Agreement) -> bool:
     """Whether no number lies in the range that is left of a column."""
-    low, high = np.int64(found.low[at]), np.int64(found.high[at])
-    own = problem.region.own[problem.local.columns[at]]
+    low, high = found.low[at], found.high[at]
+    own = np.int64(problem.region.own[problem.local.columns[at]])
     return low > high or (not low <= own <= high and snap_up(low, problem, at) > high)
 
 
@@ -126,7 +129,7 @@ def takes_present(at: int, kind: int, problem: Problem, found: Agreement) -> boo
         return kind == PLAIN
     if not found.may_miss[at]:
         return True
-    own = problem.region.own[problem.local.columns[at]]
+    own = np.int64(problem.region.own[problem.local.columns[at]])
     return own >= 0 and not _lacks_value(at, problem, found)
 
 
@@ -145,7 +148,7 @@ def weigh_agreement(node: int, nodes: Nodes, problem: Problem, found: Agreement)
         elif own < 0:
             missed += 1
         else:
-            nearest = min(max(own, np.int64(found.low[at])), np.int64(found.high[at]))
+            nearest = min(max(own, found.low[at]), found.high[at])
             cost = measure_bin(nearest, take_measure(problem, at), problem.forest.edges)
             found.costs[at] = cost
             total = total + cost if is_sum else max(total, cost)

@@ -13,7 +13,7 @@ import numpy as np
 from derand._core.arrays import IntArray
 from derand.kernels.compiling import compile_loop
 from derand.kernels.trees.agreement import Agreement
-from derand.kernels.trees.forest import CATEGORY, EITHER, SmallArray
+from derand.kernels.trees.forest import CATEGORY, EITHER
 from derand.kernels.trees.nodes import (
     CLASSES,
     CUT,
@@ -29,6 +29,7 @@ from derand.kernels.trees.nodes import (
     locate_above,
     locate_below,
     measure_column,
+    take_own,
     tighten,
 )
 
@@ -58,33 +59,31 @@ def _least_value(tree: int, masks: IntArray, place: int, node: int, nodes: Nodes
 @compile_loop()
 def _raise_by_cut(at: int, cut: int, node: int, nodes: Nodes, problem: Problem, minima: IntArray) -> tuple[int, int]:
     """What bins below a cut raise the sum by, and bins from it on."""
-    local, first, second = problem.local, 0, 0
+    local, first, second = problem.local, np.int64(0), np.int64(0)
     for k in range(local.group_starts[at], local.group_starts[at + 1]):
-        group = local.groups[k]
-        below = locate_below(group, cut, local.sorted_cuts)
+        tree = local.groups[k, 0]
+        below, above = locate_below(k, cut, local), locate_above(k, cut, local)
         if below >= 0:
-            first += _least_value(group[0], local.below, below, node, nodes, problem) - minima[group[0]]
-        above = locate_above(group, cut, local.sorted_cuts)
+            first += _least_value(tree, local.below, below, node, nodes, problem) - minima[tree]
         if above >= 0:
-            second += _least_value(group[0], local.above, above, node, nodes, problem) - minima[group[0]]
+            second += _least_value(tree, local.above, above, node, nodes, problem) - minima[tree]
     return first, second
 
 
 @compile_loop()
 def _raise_by_presence(at: int, node: int, nodes: Nodes, problem: Problem, minima: IntArray) -> tuple[int, int]:
     """What numbers raise the sum by, and the missing one."""
-    local, first, second = problem.local, 0, 0
+    local, first, second = problem.local, np.int64(0), np.int64(0)
     n_words = local.below.shape[1]
     mask = np.empty((1, n_words), np.int64)
     for k in range(local.group_starts[at], local.group_starts[at + 1]):
-        group = local.groups[k]
-        below = locate_below(group, nodes.high[node, at] + 1, local.sorted_cuts)
-        above = locate_above(group, nodes.low[node, at], local.sorted_cuts)
+        tree = local.groups[k, 0]
+        below, above = locate_below(k, nodes.high[node, at] + 1, local), locate_above(k, nodes.low[node, at], local)
         for word in range(n_words):
             mask[0, word] = local.below[below, word] if below >= 0 else np.int64(-1)
             mask[0, word] &= local.above[above, word] if above >= 0 else np.int64(-1)
-        first += _least_value(group[0], mask, 0, node, nodes, problem) - minima[group[0]]
-        second += _least_value(group[0], local.specials, group[3], node, nodes, problem) - minima[group[0]]
+        first += _least_value(tree, mask, np.int64(0), node, nodes, problem) - minima[tree]
+        second += _least_value(tree, local.specials, local.groups[k, 3], node, nodes, problem) - minima[tree]
     return first, second
 
 
@@ -93,16 +92,18 @@ def _raise_by_classes(
     at: int, classes: IntArray, node: int, nodes: Nodes, problem: Problem, minima: IntArray
 ) -> tuple[int, int]:
     """What some classes raise the sum by, and all others that are left."""
-    local, first, second = problem.local, 0, 0
+    local, first, second = problem.local, np.int64(0), np.int64(0)
     n_words = local.below.shape[1]
-    masks, rest = np.empty((2, n_words), np.int64), nodes.classes[node, at] & ~classes
+    masks, rest = np.empty((2, n_words), np.int64), np.empty(classes.size, np.int64)
+    for word in range(classes.size):
+        rest[word] = nodes.classes[node, at, word] & ~classes[word]
     for k in range(local.group_starts[at], local.group_starts[at + 1]):
-        group = local.groups[k]
+        tree = local.groups[k, 0]
         for word in range(n_words):
-            masks[0, word] = join_classes(group[3], classes, word, local.specials)
-            masks[1, word] = join_classes(group[3], rest, word, local.specials)
-        first += _least_value(group[0], masks, 0, node, nodes, problem) - minima[group[0]]
-        second += _least_value(group[0], masks, 1, node, nodes, problem) - minima[group[0]]
+            masks[0, word] = join_classes(k, classes, word, local)
+            masks[1, word] = join_classes(k, rest, word, local)
+        first += _least_value(tree, masks, np.int64(0), node, nodes, problem) - minima[tree]
+        second += _least_value(tree, masks, np.int64(1), node, nodes, problem) - minima[tree]
     return first, second
 
 
@@ -112,14 +113,16 @@ def _choose(best: Branch, at: int, kind: int, cut: int, rises: tuple[int, int], 
     first, second = min(float(rises[0]), need), min(float(rises[1]), need)
     least = need * 1e-6
     score = max(first, least) * max(second, least)
-    return Branch(at, kind, cut, rises[0], rises[1], score) if score > best.score else best
+    return Branch(at, np.int64(kind), cut, rises[0], rises[1], score) if score > best.score else best
 
 
 @compile_loop()
-def _try_cuts(at: int, node: int, nodes: Nodes, problem: Problem, found: Agreement, need: float, best: Branch) -> Branch:
+def _try_cuts(
+    at: int, node: int, nodes: Nodes, problem: Problem, found: Agreement, need: float, best: Branch
+) -> Branch:
     """Cuts between the ranges of two least leaves: those of both, and one between."""
-    low, high = np.int64(nodes.low[node, at]), np.int64(nodes.high[node, at])
-    first, last = np.int64(found.high[at]) + 1, np.int64(found.low[at])
+    low, high = nodes.low[node, at], nodes.high[node, at]
+    first, last = found.high[at] + 1, found.low[at]
     for k in range(3):
         cut = first if k == 0 else last if k == 1 else (first + last) >> 1
         if (k > 0 and cut == first) or (k > 1 and cut == last) or not low < cut <= high:
@@ -131,26 +134,36 @@ def _try_cuts(at: int, node: int, nodes: Nodes, problem: Problem, found: Agreeme
 
 @compile_loop()
 def _try_classes(
-    at: int, classes: IntArray, node: int, nodes: Nodes, problem: Problem, found: Agreement, need: float, best: Branch,
+    at: int,
+    classes: IntArray,
+    node: int,
+    nodes: Nodes,
+    problem: Problem,
+    found: Agreement,
+    need: float,
+    best: Branch,
     kept: IntArray,
 ) -> Branch:
     """Some classes of a category, and all others; the classes of the best candidate are kept."""
-    classes = classes & nodes.classes[node, at]
-    if not (classes != 0).any() or not ((nodes.classes[node, at] & ~classes) != 0).any():
+    some, rest, inside = np.int64(0), np.int64(0), np.empty(classes.size, np.int64)
+    for word in range(classes.size):
+        there = nodes.classes[node, at, word]
+        inside[word] = classes[word] & there
+        some, rest = some | inside[word], rest | (there & ~inside[word])
+    if some == 0 or rest == 0:
         return best
-    rises = _raise_by_classes(at, classes, node, nodes, problem, found.minima)
-    better = _choose(best, at, CLASSES, 0, rises, need)
+    rises = _raise_by_classes(at, inside, node, nodes, problem, found.minima)
+    better = _choose(best, at, CLASSES, np.int64(0), rises, need)
     if better.score > best.score:
-        kept[:] = classes
+        for word in range(classes.size):
+            kept[word] = inside[word]
     return better
 
 
 @compile_loop()
-def choose_conflict(
-    node: int, nodes: Nodes, problem: Problem, found: Agreement, need: float, kept: IntArray
-) -> Branch:
+def choose_conflict(node: int, nodes: Nodes, problem: Problem, found: Agreement, need: float, kept: IntArray) -> Branch:
     """The best candidate on a column on which least leaves disagree."""
-    best = Branch(-1, 0, 0, 0, 0, -1.0)
+    best = Branch(np.int64(-1), np.int64(0), np.int64(0), np.int64(0), np.int64(0), -1.0)
     for at in range(problem.local.columns.size):
         if not found.is_open[at]:
             continue
@@ -158,39 +171,31 @@ def choose_conflict(
         if kind == CATEGORY:
             best = _try_classes(at, found.other[at], node, nodes, problem, found, need, best, kept)
             best = _try_classes(at, found.classes[at], node, nodes, problem, found, need, best, kept)
-            own = _take_own(at, problem, nodes.classes.shape[2])
+            own = take_own(at, problem)
             best = _try_classes(at, own, node, nodes, problem, found, need, best, kept)
         elif kind == EITHER:
             rises = _raise_by_presence(at, node, nodes, problem, found.minima)
-            best = _choose(best, at, PRESENCE, 0, rises, need)
+            best = _choose(best, at, PRESENCE, np.int64(0), rises, need)
         else:
             best = _try_cuts(at, node, nodes, problem, found, need, best)
     return best
 
 
 @compile_loop()
-def _take_own(at: int, problem: Problem, n_words: int) -> IntArray:
-    """The row's own class."""
-    alone, own = np.zeros(n_words, np.int64), problem.region.own[problem.local.columns[at]]
-    alone[own >> 6] = np.int64(1) << (own & 63)
-    return alone
-
-
-@compile_loop()
 def choose_cost(node: int, nodes: Nodes, problem: Problem, found: Agreement, need: float, kept: IntArray) -> Branch:
     """The best candidate on a column whose least leaves cost more of a budget than the column has spent."""
-    best = Branch(-1, 0, 0, 0, 0, -1.0)
+    best = Branch(np.int64(-1), np.int64(0), np.int64(0), np.int64(0), np.int64(0), -1.0)
     for at in range(problem.local.columns.size):
         own, kind = np.int64(problem.region.own[problem.local.columns[at]]), nodes.kinds[node, at]
         if kind == CATEGORY:
             if has_own(node, at, nodes, problem) and (found.classes[at, own >> 6] >> (own & 63)) & 1 == 0:
-                alone = _take_own(at, problem, nodes.classes.shape[2])
+                alone = take_own(at, problem)
                 best = _try_classes(at, alone, node, nodes, problem, found, need, best, kept)
         elif kind == EITHER:
             rises = _raise_by_presence(at, node, nodes, problem, found.minima)
-            best = _choose(best, at, PRESENCE, 0, rises, need)
+            best = _choose(best, at, PRESENCE, np.int64(0), rises, need)
         elif own >= 0 and found.costs[at] > measure_column(node, at, nodes, problem):
-            cut = np.int64(found.low[at]) if found.low[at] > own else np.int64(found.high[at]) + 1
+            cut = found.low[at] if found.low[at] > own else found.high[at] + 1
             rises = _raise_by_cut(at, cut, node, nodes, problem, found.minima)
             best = _choose(best, at, CUT, cut, rises, need)
     return best
@@ -201,7 +206,7 @@ def take_part(node: int, branch: Branch, is_first: bool, kept: IntArray, nodes: 
     """Turn a node into one part of a branch; False where nothing is left of it."""
     at = branch.at
     if branch.kind == CUT:
-        low, high = np.int64(nodes.low[node, at]), np.int64(nodes.high[node, at])
+        low, high = nodes.low[node, at], nodes.high[node, at]
         if is_first:
             return tighten(node, at, low, branch.cut - 1, nodes, problem)
         return tighten(node, at, branch.cut, high, nodes, problem)
@@ -211,5 +216,8 @@ def take_part(node: int, branch: Branch, is_first: bool, kept: IntArray, nodes: 
         else:
             keep_missing(node, at, nodes, problem.local)
     else:
-        keep_classes(node, at, kept if is_first else nodes.classes[node, at] & ~kept, nodes, problem.local)
+        part = np.empty(kept.size, np.int64)
+        for word in range(kept.size):
+            part[word] = kept[word] if is_first else nodes.classes[node, at, word] & ~kept[word]
+        keep_classes(node, at, part, nodes, problem.local)
     return True

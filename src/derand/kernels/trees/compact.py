@@ -10,15 +10,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from derand._core.arrays import IntArray
 from derand.kernels.compiling import compile_loop
-from derand.kernels.trees.forest import CATEGORY, EITHER, Forest, Region, SmallArray, turn
+from derand.kernels.trees.forest import CATEGORY, EITHER, Forest, Region, turn
 
 NO_SPLIT = -1
-_FEW = 24
-"""Numbers that are sorted by insertion."""
 
 
 class Local(NamedTuple):
@@ -26,24 +23,24 @@ class Local(NamedTuple):
 
     base: int
     """The sum of all other trees."""
-    offsets: SmallArray
+    offsets: IntArray
     """(n_trees + 1,): the leaves of a tree are those from `offsets[i]` on, by value."""
     values: IntArray
-    links: SmallArray
+    links: IntArray
     """What a leaf hangs from: twice its split, and 1 on the right."""
-    columns: SmallArray
+    columns: IntArray
     """(n_active,): the columns of the forest that these splits ask; others do not matter."""
-    asks: SmallArray
+    asks: IntArray
     """(n_splits,): which of these a split asks."""
-    cuts: SmallArray
-    parents: SmallArray
+    cuts: IntArray
+    parents: IntArray
     """What a split hangs from, as `links`; NO_SPLIT for the first of a tree."""
-    missing_left: SmallArray
-    group_starts: SmallArray
+    missing_left: IntArray
+    group_starts: IntArray
     """(n_active + 1,): the groups of a column, each the splits of one tree that ask it."""
-    groups: SmallArray
+    groups: IntArray
     """(n_groups, 4): tree, first split and number of splits in `sorted_cuts`, and where its `specials` begin."""
-    sorted_cuts: SmallArray
+    sorted_cuts: IntArray
     below: IntArray
     """(n_splits, n_words): leaves that this and all later cuts of the group leave to bins below them."""
     above: IntArray
@@ -58,7 +55,7 @@ class _Tree(NamedTuple):
     """Room for one tree."""
 
     values: IntArray
-    links: SmallArray
+    links: IntArray
     order: IntArray
     keys: IntArray
     left: IntArray
@@ -66,7 +63,7 @@ class _Tree(NamedTuple):
 
 
 @compile_loop()
-def count_words(counts: SmallArray) -> tuple[int, int, int]:
+def count_words(counts: IntArray) -> tuple[int, int, int]:
     """Trees of several leaves, the leaves of these, and the words that a set of the largest one takes."""
     n_trees, n_leaves, most = 0, 0, 0
     for count in counts:
@@ -79,23 +76,29 @@ def count_words(counts: SmallArray) -> tuple[int, int, int]:
 
 @compile_loop()
 def _sort_keys(keys: IntArray, order: IntArray, count: int) -> None:
-    """The order of the first keys, equal ones as they come."""
-    if count > _FEW:
-        order[:count] = np.argsort(keys[:count], kind="mergesort")
-        return
+    """The order of the first keys."""
+    gap = 1
+    while gap < count // 3:
+        gap = 3 * gap + 1
     for i in range(count):
-        key, at = keys[i], i
-        while at > 0 and keys[order[at - 1]] > key:
-            order[at] = order[at - 1]
-            at -= 1
-        order[at] = i
+        order[i] = i
+    while gap > 0:
+        for i in range(gap, count):
+            own, at = order[i], i
+            while at >= gap and keys[order[at - gap]] > keys[own]:
+                order[at] = order[at - gap]
+                at -= gap
+            order[at] = own
+        gap //= 3
 
 
 @compile_loop()
 def _grow(array: IntArray, size: int) -> IntArray:
     """The same with more rows."""
-    longer = np.zeros((size, array.shape[1]), np.int64)
-    longer[: array.shape[0]] = array
+    longer = np.empty((size, array.shape[1]), np.int64)
+    for row in range(array.shape[0]):
+        for word in range(array.shape[1]):
+            longer[row, word] = array[row, word]
     return longer
 
 
@@ -104,19 +107,20 @@ def _descend(
     root: int,
     forest: Forest,
     region: Region,
-    value: tuple[int, int],
-    stack: SmallArray,
-    active: SmallArray,
+    label: int,
+    sign: int,
+    stack: IntArray,
+    active: IntArray,
     local: Local,
     n_splits: int,
     room: _Tree,
 ) -> tuple[int, int]:
     """List the splits of a tree, each before those below it, and its leaves; how many splits there are then, leaves."""
-    label, sign = value
-    node, link, waiting, count = np.int64(root), NO_SPLIT, 0, 0
+    node, link, waiting, count = root, np.int64(NO_SPLIT), 0, 0
     while True:
         while node >= 0:
-            column, cut, missing_left = forest.splits[node, 0] >> 1, forest.splits[node, 1], forest.splits[node, 0] & 1
+            both, cut = np.int64(forest.splits[node, 0]), np.int64(forest.splits[node, 1])
+            column, missing_left = both >> 1, both & 1
             if region.low[column] < cut:
                 sides = 3 if region.high[column] >= cut else 1
             elif region.high[column] >= cut:
@@ -138,7 +142,7 @@ def _descend(
         if waiting == 0:
             return n_splits, count
         waiting -= 2
-        node, link = np.int64(stack[waiting]), stack[waiting + 1]
+        node, link = stack[waiting], stack[waiting + 1]
 
 
 @compile_loop()
@@ -147,7 +151,9 @@ def _number_leaves(tree: int, first_split: int, n_splits: int, count: int, local
     _sort_keys(room.values, room.order, count)
     offset, n_words = local.offsets[tree], local.start.size // (local.offsets.size - 1)
     local.offsets[tree + 1] = offset + count
-    room.left[: n_splits - first_split], room.right[: n_splits - first_split] = 0, 0
+    for at in range(n_splits - first_split):
+        for word in range(n_words):
+            room.left[at, word], room.right[at, word] = 0, 0
     for word in range(n_words):
         local.start[tree * n_words + word] = 0
     for rank in range(count):
@@ -169,7 +175,7 @@ def _number_leaves(tree: int, first_split: int, n_splits: int, count: int, local
 
 @compile_loop()
 def _group_splits(
-    tree: int, first: int, last: int, n_groups: int, forest: Forest, local: Local, room: _Tree, groups: SmallArray
+    tree: int, first: int, last: int, n_groups: int, forest: Forest, local: Local, room: _Tree, groups: IntArray
 ) -> int:
     """Sort the splits of a tree by column and cut, and accumulate what they exclude; how many groups there are then."""
     for split in range(first, last):
@@ -197,14 +203,22 @@ def _group_splits(
 
 @compile_loop()
 def _exclude_specials(
-    group: SmallArray, first: int, forest: Forest, region: Region, local: Local, room: _Tree, specials: IntArray
+    group: int,
+    groups: IntArray,
+    first: int,
+    forest: Forest,
+    region: Region,
+    local: Local,
+    room: _Tree,
+    specials: IntArray,
 ) -> None:
     """What a missing number leaves of the leaves of a tree, or each class of a category."""
-    column, begin = group[4], group[1] - first
+    column, begin, place = groups[group, 4], groups[group, 1] - first, groups[group, 3]
     n_masks = max(forest.n_classes[column], 1)
     for mask in range(n_masks):
-        specials[group[3] + mask] = -1
-        for at in range(begin, begin + group[2]):
+        for word in range(specials.shape[1]):
+            specials[place + mask, word] = -1
+        for at in range(begin, begin + groups[group, 2]):
             split = room.order[at]
             if region.kinds[column] == CATEGORY:
                 is_left = (forest.sets[~local.cuts[first + split], mask >> 6] >> (mask & 63)) & 1 == 1
@@ -212,20 +226,20 @@ def _exclude_specials(
                 is_left = local.missing_left[first + split] == 1
             away = room.right if is_left else room.left
             for word in range(away.shape[1]):
-                specials[group[3] + mask, word] &= ~away[split, word]
+                specials[place + mask, word] &= ~away[split, word]
 
 
 @compile_loop()
 def _bucket_groups(
-    n_splits: int, n_groups: int, active: SmallArray, raw: SmallArray, local: Local
-) -> tuple[SmallArray, SmallArray, SmallArray]:
+    n_splits: int, n_groups: int, active: IntArray, raw: IntArray, local: Local
+) -> tuple[IntArray, IntArray, IntArray]:
     """Columns that are asked, where the groups of each begin, and groups by column; splits are told which they ask."""
     n_active = 0
     for column in range(active.size):
         if active[column] >= 0:
             active[column] = n_active
             n_active += 1
-    columns, starts = np.empty(n_active, np.int32), np.zeros(n_active + 1, np.int32)
+    columns, starts = np.empty(n_active, np.int64), np.zeros(n_active + 1, np.int64)
     for column in range(active.size):
         if active[column] >= 0:
             columns[active[column]] = column
@@ -233,10 +247,13 @@ def _bucket_groups(
         starts[active[raw[group, 4]] + 1] += 1
     for at in range(n_active):
         starts[at + 1] += starts[at]
-    groups, ends = np.empty((n_groups, 4), np.int32), starts[:-1].copy()
+    groups, ends = np.empty((n_groups, 4), np.int64), np.empty(n_active, np.int64)
+    for at in range(n_active):
+        ends[at] = starts[at]
     for group in range(n_groups):
         at = active[raw[group, 4]]
-        groups[ends[at]] = raw[group, :4]
+        for field in range(4):
+            groups[ends[at], field] = raw[group, field]
         ends[at] += 1
     for split in range(n_splits):
         local.asks[split] = active[local.asks[split]]
@@ -247,20 +264,22 @@ def _bucket_groups(
 def compact(
     forest: Forest,
     region: Region,
-    value: tuple[int, int],
+    label: int,
+    sign: int,
     total: int,
-    stack: SmallArray,
-    counts: SmallArray,
+    stack: IntArray,
+    counts: IntArray,
     least: IntArray,
 ) -> Local:
     """The trees that reach several leaves; `total`, counts and the least by tree are those of the walk."""
     n_trees, n_leaves, n_words = count_words(counts)
     n_splits = n_leaves - n_trees
-    small = np.empty((8, n_leaves), np.int32)
-    masks, widest = np.empty((2, n_splits, n_words), np.int64), counts.max()
+    widest = np.int64(0)
+    for count in counts:
+        widest = max(widest, count)
     room = _Tree(
         np.empty(widest, np.int64),
-        np.empty(widest, np.int32),
+        np.empty(widest, np.int64),
         np.empty(widest, np.int64),
         np.empty(widest, np.int64),
         np.empty((widest, n_words), np.int64),
@@ -269,30 +288,34 @@ def compact(
     specials, n_specials = np.empty((0, n_words), np.int64), 0
     local = Local(
         0,
-        np.zeros(n_trees + 1, np.int32),
+        np.zeros(n_trees + 1, np.int64),
         np.empty(n_leaves, np.int64),
-        small[0],
-        small[1, :0],
-        small[2],
-        small[3],
-        small[4],
-        small[5],
-        small[6, :0],
-        np.empty((0, 4), np.int32),
-        small[7],
-        masks[0],
-        masks[1],
+        np.empty(n_leaves, np.int64),
+        np.empty(0, np.int64),
+        np.empty(n_splits, np.int64),
+        np.empty(n_splits, np.int64),
+        np.empty(n_splits, np.int64),
+        np.empty(n_splits, np.int64),
+        np.empty(0, np.int64),
+        np.empty((0, 4), np.int64),
+        np.empty(n_splits, np.int64),
+        np.empty((n_splits, n_words), np.int64),
+        np.empty((n_splits, n_words), np.int64),
         specials,
         np.empty(n_trees * n_words, np.int64),
     )
-    active, groups = np.full(forest.n_classes.size, -1, np.int32), np.empty((n_splits, 5), np.int32)
-    tree, last, n_groups = 0, 0, 0
+    active, groups = np.empty(forest.n_classes.size, np.int64), np.empty((n_splits, 5), np.int64)
+    for at in range(active.size):
+        active[at] = -1
+    tree, last, n_groups = 0, np.int64(0), np.int64(0)
     for at in range(forest.roots.size):
         if counts[at] < 2:
             continue
         total -= least[at]
         first, first_group = last, n_groups
-        last, count = _descend(forest.roots[at], forest, region, value, stack, active, local, first, room)
+        last, count = _descend(
+            np.int64(forest.roots[at]), forest, region, label, sign, stack, active, local, first, room
+        )
         _number_leaves(tree, first, last, count, local, room)
         n_groups = _group_splits(tree, first, last, n_groups, forest, local, room, groups)
         for group in range(first_group, n_groups):
@@ -302,7 +325,7 @@ def compact(
                 if n_specials + n_masks > specials.shape[0]:
                     specials = _grow(specials, 2 * (n_specials + n_masks))
                 groups[group, 3] = n_specials
-                _exclude_specials(groups[group], first, forest, region, local, room, specials)
+                _exclude_specials(group, groups, first, forest, region, local, room, specials)
                 n_specials += n_masks
         tree += 1
     columns, starts, sorted_groups = _bucket_groups(last, n_groups, active, groups, local)

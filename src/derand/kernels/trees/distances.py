@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from derand._core.arrays import EPSILON, FloatArray
 from derand.kernels.compiling import compile_loop
 from derand.kernels.worst_case.drops import FARTHEST, NEAREST

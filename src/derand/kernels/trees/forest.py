@@ -71,6 +71,22 @@ class Asked(NamedTuple):
     """0, 1, 2 or inf; NaN without a ball."""
 
 
+class Goals(NamedTuple):
+    """What is sought, an entry per question: a change of a row below `sizes` whose sum of `signs * leaves[:, labels]`
+    is below `limits`; it is sure where its sum of `-leaves[:, 1 - home]` is at most `sures`."""
+
+    rows: IntArray
+    labels: IntArray
+    signs: IntArray
+    limits: IntArray
+    sizes: FloatArray
+    budgets: IntArray
+    """Nodes that may be looked at."""
+    homes: IntArray
+    """The column of leaves that a row holds by."""
+    sures: IntArray
+
+
 class Region(NamedTuple):
     """What a row can reach, by the columns of the forest."""
 
@@ -106,9 +122,10 @@ def locate_row(row: int, forest: Forest, asked: Asked, size: float, region: Regi
     for column in range(forest.n_classes.size):
         region.low[column], region.high[column] = NEVER_LOW, NEVER_HIGH
         if forest.n_classes[column] > 0:
-            own = asked.own_classes[row, column]
+            own = np.int64(asked.own_classes[row, column])
             region.kinds[column], region.own[column] = CATEGORY, own
-            region.classes[column, :] = asked.classes[column]
+            for word in range(asked.classes.shape[1]):
+                region.classes[column, word] = asked.classes[column, word]
             region.classes[column, own >> 6] |= np.int64(1) << (own & 63)
             continue
         start, stop = forest.edge_starts[column], forest.edge_starts[column + 1]
@@ -138,7 +155,9 @@ def locate_point(values: FloatArray, classes: SmallArray, forest: Forest, region
         region.low[column], region.high[column] = NEVER_LOW, NEVER_HIGH
         x = values[column]
         if forest.n_classes[column] > 0:
-            region.kinds[column], region.classes[column, :] = CATEGORY, 0
+            region.kinds[column] = CATEGORY
+            for word in range(region.classes.shape[1]):
+                region.classes[column, word] = 0
             region.classes[column, classes[column] >> 6] = np.int64(1) << (classes[column] & 63)
         elif x != x:  # noqa: PLR0124 - NaN
             region.kinds[column] = MISSING
@@ -168,7 +187,7 @@ def turn(column: int, cut: int, missing_left: int, region: Region, sets: IntArra
 
 @compile_loop()
 def walk(
-    forest: Forest, region: Region, label: int, sign: int, stack: SmallArray, counts: SmallArray, least: IntArray
+    forest: Forest, region: Region, label: int, sign: int, stack: IntArray, counts: IntArray, least: IntArray
 ) -> int:
     """The sum of the least `sign * leaves[:, label]` that each tree can reach; how many leaves, and the least, by tree.
 
@@ -180,13 +199,14 @@ def walk(
         node, waiting, best, count = np.int64(forest.roots[tree]), 0, LARGEST, 0
         while True:
             while node >= 0:
-                column, cut = splits[node, 0] >> 1, splits[node, 1]
+                both, cut = np.int64(splits[node, 0]), np.int64(splits[node, 1])
+                column = both >> 1
                 left, right = low[column] < cut, high[column] >= cut
                 if left != right:
                     node = np.int64(splits[node, 2 + right])
                     continue
                 if not left:
-                    sides = turn(column, cut, splits[node, 0] & 1, region, forest.sets)
+                    sides = turn(column, cut, both & 1, region, forest.sets)
                     if sides != 3:
                         node = np.int64(splits[node, 1 + sides])
                         continue
@@ -198,10 +218,21 @@ def walk(
             if waiting == 0:
                 break
             waiting -= 1
-            node = np.int64(stack[waiting])
+            node = stack[waiting]
         counts[tree], least[tree] = count, best
         total += best
     return total
+
+
+@compile_loop()
+def walk_rows(forest: Forest, asked: Asked, goals: Goals, totals: IntArray) -> None:
+    """The sum of the least leaves of each row within its region: a bound of what it can reach."""
+    region = make_region(forest.n_classes.size, asked.classes.shape[1])
+    stack, counts = np.empty(2 * forest.depth + 2, np.int64), np.empty(forest.roots.size, np.int64)
+    least = np.empty(forest.roots.size, np.int64)
+    for k in range(totals.size):
+        locate_row(goals.rows[k], forest, asked, goals.sizes[k], region)
+        totals[k] = walk(forest, region, goals.labels[k], goals.signs[k], stack, counts, least)
 
 
 @compile_loop()
@@ -211,10 +242,11 @@ def add_leaves(forest: Forest, region: Region, label: int, sign: int) -> int:
     for tree in range(forest.roots.size):
         node = np.int64(forest.roots[tree])
         while node >= 0:
-            column, cut = splits[node, 0] >> 1, splits[node, 1]
+            both, cut = np.int64(splits[node, 0]), np.int64(splits[node, 1])
+            column = both >> 1
             right = region.high[column] >= cut
             if not right and region.low[column] >= cut:
-                right = turn(column, cut, splits[node, 0] & 1, region, forest.sets) == 2
+                right = turn(column, cut, both & 1, region, forest.sets) == 2
             node = np.int64(splits[node, 2 + right])
         total += sign * forest.leaves[~node, label]
     return total

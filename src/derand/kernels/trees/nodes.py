@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from derand._core.arrays import EPSILON, FloatArray, IntArray
+from derand._core.arrays import IntArray
 from derand.kernels.compiling import compile_loop
 from derand.kernels.trees.compact import Local
 from derand.kernels.trees.distances import Measure, measure_bin, restrict_bins
-from derand.kernels.trees.forest import CATEGORY, EITHER, MISSING, PLAIN, Asked, ByteArray, Forest, Region, SmallArray
+from derand.kernels.trees.forest import CATEGORY, EITHER, MISSING, PLAIN, Asked, ByteArray, Forest, Region
 from derand.kernels.worst_case.curves import bisect_right
 from derand.kernels.worst_case.steps import step_down, step_up
 
@@ -31,9 +31,9 @@ class Nodes(NamedTuple):
 
     sets: IntArray
     """(_, n_trees * n_words): the leaves that are left, as bits."""
-    low: SmallArray
+    low: IntArray
     """(_, n_active): the first bin that is left, where the number is not missing."""
-    high: SmallArray
+    high: IntArray
     kinds: ByteArray
     classes: IntArray
     """(_, n_active, n_words of classes)"""
@@ -62,8 +62,8 @@ def make_nodes(depth: int, n_sets: int, n_active: int, n_words: int) -> Nodes:
     """Room for so many nodes."""
     return Nodes(
         np.empty((depth, n_sets), np.int64),
-        np.empty((depth, n_active), np.int32),
-        np.empty((depth, n_active), np.int32),
+        np.empty((depth, n_active), np.int64),
+        np.empty((depth, n_active), np.int64),
         np.empty((depth, n_active), np.uint8),
         np.empty((depth, n_active, n_words), np.int64),
         np.empty(depth, np.int64),
@@ -73,9 +73,14 @@ def make_nodes(depth: int, n_sets: int, n_active: int, n_words: int) -> Nodes:
 @compile_loop()
 def copy_node(source: Nodes, at: int, target: Nodes, to: int) -> None:
     """Copy one node."""
-    target.sets[to], target.floors[to] = source.sets[at], source.floors[at]
-    target.low[to], target.high[to] = source.low[at], source.high[at]
-    target.kinds[to], target.classes[to] = source.kinds[at], source.classes[at]
+    target.floors[to] = source.floors[at]
+    for word in range(source.sets.shape[1]):
+        target.sets[to, word] = source.sets[at, word]
+    for column in range(source.low.shape[1]):
+        target.low[to, column], target.high[to, column] = source.low[at, column], source.high[at, column]
+        target.kinds[to, column] = source.kinds[at, column]
+        for word in range(source.classes.shape[2]):
+            target.classes[to, column, word] = source.classes[at, column, word]
 
 
 @compile_loop()
@@ -89,46 +94,47 @@ def grow_nodes(nodes: Nodes) -> Nodes:
 
 
 @compile_loop()
-def least_leaf(sets: IntArray, tree: int, n_words: int) -> int:
+def least_leaf(node: int, sets: IntArray, tree: int, n_words: int) -> int:
     """The number, within its tree, of the least leaf that is left."""
     for word in range(n_words):
-        bits = sets[tree * n_words + word]
+        bits = sets[node, tree * n_words + word]
         if bits != 0:
             return 64 * word + first_bit(bits)
     return -1
 
 
 @compile_loop()
-def locate_below(group: SmallArray, cut: int, sorted_cuts: SmallArray) -> int:
+def locate_below(group: int, cut: int, local: Local) -> int:
     """Where the masks of a group stand for bins below a cut; -1 where all leaves are left."""
-    for at in range(group[1], group[1] + group[2]):
-        if sorted_cuts[at] >= cut:
+    first = local.groups[group, 1]
+    for at in range(first, first + local.groups[group, 2]):
+        if local.sorted_cuts[at] >= cut:
             return at
-    return -1
+    return np.int64(-1)
 
 
 @compile_loop()
-def locate_above(group: SmallArray, cut: int, sorted_cuts: SmallArray) -> int:
+def locate_above(group: int, cut: int, local: Local) -> int:
     """The same for bins from a cut on."""
-    for at in range(group[1] + group[2] - 1, group[1] - 1, -1):
-        if sorted_cuts[at] <= cut:
+    first = local.groups[group, 1]
+    for at in range(first + local.groups[group, 2] - 1, first - 1, -1):
+        if local.sorted_cuts[at] <= cut:
             return at
-    return -1
+    return np.int64(-1)
 
 
 @compile_loop()
 def keep_bins(node: int, at: int, low: int, high: int, nodes: Nodes, local: Local) -> None:
     """Keep the bins from `low` to `high` of a column; its number is not missing."""
     n_words = local.below.shape[1]
-    for group in local.groups[local.group_starts[at] : local.group_starts[at + 1]]:
-        for side in range(2):
-            if side == 0:
-                place, masks = locate_below(group, high + 1, local.sorted_cuts), local.below
-            else:
-                place, masks = locate_above(group, low, local.sorted_cuts), local.above
-            if place >= 0:
-                for word in range(n_words):
-                    nodes.sets[node, group[0] * n_words + word] &= masks[place, word]
+    for group in range(local.group_starts[at], local.group_starts[at + 1]):
+        below, above = locate_below(group, high + 1, local), locate_above(group, low, local)
+        start = local.groups[group, 0] * n_words
+        for word in range(n_words):
+            if below >= 0:
+                nodes.sets[node, start + word] &= local.below[below, word]
+            if above >= 0:
+                nodes.sets[node, start + word] &= local.above[above, word]
     nodes.low[node, at], nodes.high[node, at] = low, high
 
 
@@ -136,20 +142,20 @@ def keep_bins(node: int, at: int, low: int, high: int, nodes: Nodes, local: Loca
 def keep_missing(node: int, at: int, nodes: Nodes, local: Local) -> None:
     """Keep the missing number of a column alone."""
     n_words = local.below.shape[1]
-    for group in local.groups[local.group_starts[at] : local.group_starts[at + 1]]:
+    for group in range(local.group_starts[at], local.group_starts[at + 1]):
         for word in range(n_words):
-            nodes.sets[node, group[0] * n_words + word] &= local.specials[group[3], word]
+            nodes.sets[node, local.groups[group, 0] * n_words + word] &= local.specials[local.groups[group, 3], word]
     nodes.kinds[node, at] = MISSING
 
 
 @compile_loop()
-def join_classes(place: int, classes: IntArray, word: int, specials: IntArray) -> int:
+def join_classes(group: int, classes: IntArray, word: int, local: Local) -> int:
     """The leaves that some classes of a category reach together, one word of them."""
-    mask = np.int64(0)
+    mask, place = np.int64(0), local.groups[group, 3]
     for k in range(classes.size):
         left = classes[k]
         while left != 0:
-            mask |= specials[place + 64 * k + first_bit(left), word]
+            mask |= local.specials[place + 64 * k + first_bit(left), word]
             left &= left - 1
     return mask
 
@@ -158,32 +164,36 @@ def join_classes(place: int, classes: IntArray, word: int, specials: IntArray) -
 def keep_classes(node: int, at: int, classes: IntArray, nodes: Nodes, local: Local) -> None:
     """Keep some classes of a category."""
     n_words = local.below.shape[1]
-    for group in local.groups[local.group_starts[at] : local.group_starts[at + 1]]:
+    for group in range(local.group_starts[at], local.group_starts[at + 1]):
         for word in range(n_words):
-            nodes.sets[node, group[0] * n_words + word] &= join_classes(group[3], classes, word, local.specials)
-    nodes.classes[node, at] = classes
+            nodes.sets[node, local.groups[group, 0] * n_words + word] &= join_classes(group, classes, word, local)
+    for word in range(classes.size):
+        nodes.classes[node, at, word] = classes[word]
 
 
 @compile_loop()
 def place_root(problem: Problem, nodes: Nodes) -> None:
     """The node of the whole region."""
     region, local = problem.region, problem.local
-    nodes.sets[0], nodes.floors[0] = local.start, np.int64(-(2**62))
+    nodes.floors[0] = -(2**62)
+    for word in range(local.start.size):
+        nodes.sets[0, word] = local.start[word]
     n_words = local.below.shape[1]
     for at in range(local.columns.size):
         column = local.columns[at]
         nodes.low[0, at], nodes.high[0, at] = region.first[column], region.last[column]
         nodes.kinds[0, at] = region.kinds[column]
         if region.kinds[column] == CATEGORY:
-            keep_classes(0, at, region.classes[column], nodes, local)
+            keep_classes(np.int64(0), at, region.classes[column], nodes, local)
         elif region.kinds[column] == EITHER:  # a leaf may ask for a number and for none at the same time
-            for group in local.groups[local.group_starts[at] : local.group_starts[at + 1]]:
-                below = locate_below(group, region.last[column] + 1, local.sorted_cuts)
-                above = locate_above(group, region.first[column], local.sorted_cuts)
+            for group in range(local.group_starts[at], local.group_starts[at + 1]):
+                below = locate_below(group, np.int64(region.last[column]) + 1, local)
+                above = locate_above(group, np.int64(region.first[column]), local)
                 for word in range(n_words):
                     there = local.below[below, word] if below >= 0 else np.int64(-1)
                     there &= local.above[above, word] if above >= 0 else np.int64(-1)
-                    nodes.sets[0, group[0] * n_words + word] &= there | local.specials[group[3], word]
+                    there |= local.specials[local.groups[group, 3], word]
+                    nodes.sets[0, local.groups[group, 0] * n_words + word] &= there
 
 
 @compile_loop()
@@ -239,7 +249,7 @@ def snap_down(bin_: int, problem: Problem, at: int) -> int:
 @compile_loop()
 def tighten(node: int, at: int, low: int, high: int, nodes: Nodes, problem: Problem) -> bool:
     """Keep the bins between two ends of a column that a step reaches; False where none is left."""
-    low, high = max(low, np.int64(nodes.low[node, at])), min(high, np.int64(nodes.high[node, at]))
+    low, high = max(low, nodes.low[node, at]), min(high, nodes.high[node, at])
     low, high = snap_up(low, problem, at), snap_down(high, problem, at)
     if low > high:
         return False
@@ -260,10 +270,23 @@ def keep_present(node: int, at: int, nodes: Nodes, problem: Problem) -> None:
 @compile_loop()
 def has_own(node: int, at: int, nodes: Nodes, problem: Problem) -> bool:
     """Whether the row's own class is left, or whether its number may still be missing, or there, as it is."""
-    own, kind = problem.region.own[problem.local.columns[at]], nodes.kinds[node, at]
+    own, kind = np.int64(problem.region.own[problem.local.columns[at]]), nodes.kinds[node, at]
     if kind == CATEGORY:
         return (nodes.classes[node, at, own >> 6] >> (own & 63)) & 1 == 1
     return kind == EITHER or (kind == MISSING) == (own < 0)
+
+
+@compile_loop()
+def take_own(at: int, problem: Problem) -> IntArray:
+    """The row's own class of a category."""
+    alone, own = (
+        np.empty(problem.asked.classes.shape[1], np.int64),
+        np.int64(problem.region.own[problem.local.columns[at]]),
+    )
+    for word in range(alone.size):
+        alone[word] = 0
+    alone[own >> 6] = np.int64(1) << (own & 63)
+    return alone
 
 
 @compile_loop()
@@ -281,9 +304,10 @@ def spend_changes(node: int, nodes: Nodes, problem: Problem) -> bool:
     for at in range(n_active):
         kind, own = nodes.kinds[node, at], problem.region.own[problem.local.columns[at]]
         if kind == CATEGORY and changed == problem.asked.n_changes and has_own(node, at, nodes, problem):
-            alone = np.zeros(nodes.classes.shape[2], np.int64)
-            alone[own >> 6] = np.int64(1) << (own & 63)
-            if (alone != nodes.classes[node, at]).any():
+            alone, is_same = take_own(at, problem), True
+            for word in range(alone.size):
+                is_same = is_same and alone[word] == nodes.classes[node, at, word]
+            if not is_same:
                 keep_classes(node, at, alone, nodes, problem.local)
         elif kind == EITHER and missed == problem.asked.n_missing:
             if own < 0:
@@ -299,7 +323,7 @@ def measure_column(node: int, at: int, nodes: Nodes, problem: Problem) -> float:
     measure = take_measure(problem, at)
     if nodes.kinds[node, at] != PLAIN or measure.own < 0:
         return 0.0
-    nearest = min(max(measure.own, np.int64(nodes.low[node, at])), np.int64(nodes.high[node, at]))
+    nearest = min(max(measure.own, nodes.low[node, at]), nodes.high[node, at])
     return measure_bin(nearest, measure, problem.forest.edges)
 
 
@@ -319,7 +343,7 @@ def spend_distance(node: int, size: float, nodes: Nodes, problem: Problem) -> bo
         if measure.own < 0 or kind == CATEGORY or kind == MISSING:
             continue
         room = size - (total - near[at]) if is_sum else size
-        low, high = np.int64(nodes.low[node, at]), np.int64(nodes.high[node, at])
+        low, high = nodes.low[node, at], nodes.high[node, at]
         first, last = restrict_bins(low, high, room, measure, problem.forest.edges)
         if (first > low or last < high) and not tighten(node, at, first, last, nodes, problem):
             return False

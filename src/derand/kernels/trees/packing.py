@@ -70,8 +70,9 @@ def prune_trees(splits: Splits, n_bins: IntArray, takes_missing: BoolArray) -> P
                 is_left = splits.missing_left[node]
                 if cut < 0:
                     break
-                number_left, number_right = low[column] < min(cut, high[column] + 1), high[column] >= max(
-                    cut, low[column]
+                number_left, number_right = (
+                    low[column] < min(cut, high[column] + 1),
+                    high[column] >= max(cut, low[column]),
                 )
                 left = number_left or (missing[column] == 1 and is_left)
                 right = number_right or (missing[column] == 1 and not is_left)
@@ -91,7 +92,11 @@ def prune_trees(splits: Splits, n_bins: IntArray, takes_missing: BoolArray) -> P
             deepest = max(deepest, level)
             if node < 0:
                 continue
-            column, cut, is_left = np.int64(splits.columns[node]), np.int64(splits.cuts[node]), splits.missing_left[node]
+            column, cut, is_left = (
+                np.int64(splits.columns[node]),
+                np.int64(splits.cuts[node]),
+                splits.missing_left[node],
+            )
             before = (low[column], high[column], missing[column])
             left_end, right_end = (before[0], before[1], before[2]), (before[0], before[1], before[2])
             if cut >= 0:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from derand._core.arrays import FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
 from derand.kernels.trees.agreement import (
     Agreement,
@@ -20,7 +20,21 @@ from derand.kernels.trees.agreement import (
     weigh_agreement,
 )
 from derand.kernels.trees.branching import Branch, choose_conflict, choose_cost, take_part
-from derand.kernels.trees.forest import CATEGORY, LARGEST, Region, SmallArray, add_leaves, locate_point
+from derand.kernels.trees.compact import compact
+from derand.kernels.trees.forest import (
+    CATEGORY,
+    LARGEST,
+    Asked,
+    Forest,
+    Goals,
+    Region,
+    SmallArray,
+    add_leaves,
+    locate_point,
+    locate_row,
+    make_region,
+    walk,
+)
 from derand.kernels.trees.nodes import (
     Nodes,
     Problem,
@@ -41,10 +55,7 @@ _DEPTH = 32
 
 
 class Goal(NamedTuple):
-    """What is sought: rows closer than `size` whose sum is below `limit`, within a budget of nodes.
-
-    A row that is found is sure where its sum of `-leaves[:, sure_label]` is at most `sure`.
-    """
+    """One of `Goals`, and which kind of row is sought."""
 
     kind: int
     limit: int
@@ -85,8 +96,8 @@ def _write_point(node: int, nodes: Nodes, problem: Problem, found: Agreement, po
     """Write the nearest row on which all least leaves agree: values of numbers and classes of categories."""
     local, region, forest = problem.local, problem.region, problem.forest
     point, classes = points.values[0], points.classes[0]
-    point[:] = problem.asked.values[problem.row]
-    classes[:] = region.own
+    for column in range(classes.size):
+        point[column], classes[column] = problem.asked.values[problem.row, column], region.own[column]
     for at in range(local.columns.size):
         column, kind = local.columns[at], nodes.kinds[node, at]
         own = np.int64(region.own[column])
@@ -97,7 +108,7 @@ def _write_point(node: int, nodes: Nodes, problem: Problem, found: Agreement, po
                         classes[column] = 64 * word + first_bit(found.classes[at, word])
                         break
         elif takes_present(at, kind, problem, found):
-            low, high = np.int64(found.low[at]), np.int64(found.high[at])
+            low, high = found.low[at], found.high[at]
             x, _, start, _, step, _ = take_measure(problem, at)
             stop = forest.edge_starts[column + 1]
             if own < 0:
@@ -121,7 +132,8 @@ def _check_point(problem: Problem, goal: Goal, points: Points, spare: Region) ->
     locate_point(points.values[0], points.classes[0], problem.forest, spare)
     if add_leaves(problem.forest, spare, goal.sure_label, -1) > goal.sure:
         return False
-    points.values[1], points.classes[1] = points.values[0], points.classes[0]
+    for column in range(points.values.shape[1]):
+        points.values[1, column], points.classes[1, column] = points.values[0, column], points.classes[0, column]
     return True
 
 
@@ -129,11 +141,11 @@ def _check_point(problem: Problem, goal: Goal, points: Points, spare: Region) ->
 def search_region(problem: Problem, goal: Goal, points: Points, spare: Region) -> Outcome:
     """Search the region; rows that are found are written to `points`."""
     limit, size, asked = goal.limit, goal.size, problem.asked
-    is_nearest, has_norm = goal.kind == NEAREST, asked.norm == asked.norm  # noqa: PLR0124 - NaN
+    is_nearest, has_norm = goal.kind == NEAREST, asked.norm == asked.norm
     has_ball = has_norm and (is_nearest or (0.0 < size < np.inf and asked.norm < np.inf))  # else a box
     nodes, found, kept = make_room(problem)
     place_root(problem, nodes)
-    top, looked, closed = 0, 0, LARGEST
+    top, looked, closed = np.int64(0), 0, LARGEST
     is_found, is_sure, is_any_sure = False, False, False
     while top >= 0 and looked < goal.budget:
         looked += 1
@@ -201,3 +213,51 @@ def _divide(
     if not take_part(top, branch, is_first, kept, nodes, problem):
         top -= 1
     return top, closed, nodes
+
+
+class Found(NamedTuple):
+    """What was found, an entry per question; see `Outcome`."""
+
+    is_done: BoolArray
+    nodes: IntArray
+    bounds: IntArray
+    limits: IntArray
+    sizes: FloatArray
+    is_found: BoolArray
+    is_sure: BoolArray
+    is_any_sure: BoolArray
+    values: FloatArray
+    """(_, 2, n_columns): of the best row, and of the best one that is sure."""
+    classes: SmallArray
+
+
+def make_found(count: int, n_columns: int) -> Found:
+    """Room for so many questions."""
+    flags, numbers = np.zeros((4, count), dtype=bool), np.zeros((3, count), dtype=np.int64)
+    values, classes = np.empty((count, 2, n_columns)), np.empty((count, 2, n_columns), dtype=np.int32)
+    return Found(flags[0], *numbers, np.zeros(count), *flags[1:], values, classes)
+
+
+@compile_loop()
+def search_rows(kind: int, forest: Forest, asked: Asked, goals: Goals, found: Found) -> None:
+    """Search the regions of rows whose walk is below the limit."""
+    n_columns, n_trees = forest.n_classes.size, forest.roots.size
+    region, spare = make_region(n_columns, asked.classes.shape[1]), make_region(n_columns, asked.classes.shape[1])
+    stack, counts = np.empty(2 * forest.depth + 2, np.int64), np.empty(n_trees, np.int64)
+    least = np.empty(n_trees, np.int64)
+    for k in range(goals.rows.size):
+        row, label, sign = goals.rows[k], goals.labels[k], goals.signs[k]
+        locate_row(row, forest, asked, goals.sizes[k], region)
+        total = walk(forest, region, label, sign, stack, counts, least)
+        found.bounds[k], found.sizes[k], found.limits[k] = total, goals.sizes[k], goals.limits[k]
+        if total >= goals.limits[k]:
+            found.is_done[k] = True
+            continue
+        local = compact(forest, region, label, sign, total, stack, counts, least)
+        problem = Problem(forest, asked, region, local, row)
+        goal = Goal(kind, goals.limits[k], goals.sizes[k], goals.budgets[k], 1 - goals.homes[k], goals.sures[k])
+        points = Points(found.values[k], found.classes[k])
+        outcome = search_region(problem, goal, points, spare)
+        found.is_done[k], found.nodes[k], found.bounds[k] = outcome.is_done, outcome.nodes, max(total, outcome.bound)
+        found.limits[k], found.sizes[k], found.is_found[k] = outcome.limit, outcome.size, outcome.is_found
+        found.is_sure[k], found.is_any_sure[k] = outcome.is_sure, outcome.is_any_sure

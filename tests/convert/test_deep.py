@@ -26,8 +26,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, KBinsDiscretizer, OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from derand import from_model
+from derand import export_onnx, from_model
 from derand.convert import probe_rows, read_file, read_model
+from derand.model import AdditiveEnsemble, Threshold, coarsen, move_threshold
 from experiments.importing.models import make_people
 from tests.convert.examples import SINGLE_ERROR, as_categories
 from tests.convert.parity import require_parity
@@ -272,3 +273,43 @@ def test_categories_take_the_order_of_a_table(tmp_path: Path) -> None:
     imported = from_model(light, text)
     assert imported.encoding_.categories[0] == ("3", "40", "7")
     np.testing.assert_array_equal(imported.predict(text), light.predict(array))
+
+
+def test_what_trees_are_not_for_is_refused_in_one_line(tmp_path: Path) -> None:
+    X, y = make_wide()
+    imported = from_model(_lightgbm().fit(X, y > 0))
+    with pytest.raises(ValueError, match="not written as ONNX"):
+        export_onnx(imported, tmp_path / "model.onnx")
+    with pytest.raises(ValueError, match="the trees of this model join many"):
+        imported.plot()
+    with pytest.raises(ValueError, match=r"[Nn]oise"):
+        imported.certify(X[:2], noise="gaussian:0.5")
+
+
+def test_models_of_trees_are_moved_and_made_coarser() -> None:
+    X, y = make_wide()
+    ensemble = from_model(_lightgbm().fit(X, y > 0)).ensemble_
+    coarse = coarsen(ensemble, 1_000)
+    low, high = coarse.terms[0].score_range()
+    assert 900 < high - low < 1_200
+    assert (
+        np.sign(coarse.score(X) - coarse.threshold) == np.sign(ensemble.score(X) - ensemble.threshold)
+    ).mean() > 0.95
+    whole = AdditiveEnsemble(coarse.terms, Threshold(3), 6, 10)
+    moved = move_threshold(whole, 0.55, refine=True)
+    np.testing.assert_array_equal(moved.score(X) > moved.threshold, whole.score(X) > 3 + 5.5)
+
+
+def test_comparisons_of_classes_keep_the_trees_that_matter() -> None:
+    """A tree of one class alone is no part of a comparison of two others; errors add up."""
+    X, y = make_wide()
+    ensemble = from_model(_lightgbm(n_estimators=10).fit(X, y)).ensemble_
+    scores, offsets = ensemble.score(X), np.array(ensemble.offsets)
+    for low, high in ensemble.pairs:
+        pair = ensemble.duel(low, high)
+        assert pair.terms[0].roots.size == 20
+        lead = scores[:, high] - scores[:, low]
+        np.testing.assert_array_equal(pair.score(X), lead)
+        np.testing.assert_array_equal(pair.score(X) > pair.threshold, lead + offsets[high] - offsets[low] > 0)
+        errors = ensemble.bound_errors(X)[:, [low, high]].sum(axis=1)
+        np.testing.assert_allclose(pair.bound_errors(X), errors, rtol=1e-9)

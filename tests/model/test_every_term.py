@@ -146,3 +146,40 @@ def test_trees_certify_without_noise(name: str) -> None:
     model = AdditiveEnsemble([TREES[name], OTHER], 0, 2)
     found = certify(model, ROWS, None, rule="mean")
     assert found.label.tolist() == (model.score(ROWS) > 0).astype(int).tolist()
+
+
+ODD = [
+    None,
+    "x",
+    [],
+    [[1]],
+    [1.5],
+    [-1],
+    [10**20],
+    [float("nan")],
+    {},
+    True,
+    -1,
+    1e400,
+    [[0], [1, 2]],
+    ["a"],
+    [-(2**63)],
+]
+
+
+@pytest.mark.parametrize("name", sorted(TREES))
+def test_odd_arguments_of_trees_are_refused_in_one_line(name: str) -> None:
+    """Whatever stands in one of them: a term that scores rows, or an error that names the term."""
+    described = TREES[name].describe()
+    messages = []
+    for argument in described:
+        for odd in ODD:
+            try:
+                model = AdditiveEnsemble([TreeTerm(**{**described, argument: odd})], 0, 2)
+                model.bound_errors(ROWS)
+                assert model.score(ROWS).shape == (len(ROWS),)
+            except ValueError as error:
+                messages.append(str(error))
+    assert len(messages) > 10 * len(described)
+    assert all("TreeTerm" in one or "trees take no missing" in one for one in messages)
+    assert not any("\n" in one for one in messages)

@@ -126,8 +126,8 @@ class Reading:
             tie=tie,
         )
 
-    def part_answers(self, is_one: Callable[[FloatArray], BoolArray]) -> Reading:
-        """The same model, whose raw score is above 0 where `is_one` of what the library responds.
+    def locate_answers(self, is_one: Callable[[FloatArray], BoolArray]) -> tuple[float, float]:
+        """The raw score above which `is_one` of what the library responds, and how far its arithmetic may be off it.
 
         The least raw score in single precision that it answers with class 1 is asked of the library itself.
         """
@@ -138,10 +138,8 @@ class Reading:
             raise ValueError(
                 f"{self.source} answers the same whatever its raw score is: no change of a row can move it."
             )
-        middle = 0.5 * (low + high)
-        one_step = np.nextafter(np.float32(low), np.float32(high)) == np.float32(high)
-        found = self.part_ties(middle)
-        return found if one_step else replace(found, arithmetic_error=found.arithmetic_error + (high - low))
+        is_sharp = np.nextafter(np.float32(low), np.float32(high)) == np.float32(high)
+        return 0.5 * (low + high) - self.tie, 0.0 if is_sharp else high - low
 
     def negate(self) -> Reading:
         """The same model of two classes with the opposite raw score: classes change places."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -166,7 +166,8 @@ class TreeReading:
             respond=self.respond,
         )
         if self.respond is not None:
-            return reading.part_answers(lambda answers: answers[:, 1] > 0.5)
+            start, error = reading.locate_answers(lambda answers: answers[:, 1] > 0.5)
+            return replace(reading, arithmetic_error=reading.arithmetic_error + error).part_ties(start)
         return reading.part_ties(tie) if tie else reading
 
     def bound_additions(self, trees: Sequence[Tree]) -> float:

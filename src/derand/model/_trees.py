@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray, freeze
 from derand.kernels.trees.descend import Splits, reach_leaves
@@ -89,25 +89,23 @@ class TreeTerm(Term):
         for name in ("roots", "columns", "left", "right", "category_splits"):
             object.__setattr__(self, name, _as_whole(getattr(self, name), name))
         count = self.columns.size
-        object.__setattr__(self, "edges", freeze(np.array(self.edges, dtype=np.float64)))
-        object.__setattr__(self, "missing_left", freeze(np.array(self.missing_left, dtype=np.bool_)))
+        object.__setattr__(self, "edges", freeze(_as_array(self.edges, "edges").astype(np.float64)))
+        object.__setattr__(self, "missing_left", freeze(_as_array(self.missing_left, "missing_left").astype(np.bool_)))
         for name, array in (("edges", self.edges), ("missing_left", self.missing_left)):
             if array.shape != (count,) or not np.isfinite(array).all():
                 raise ValueError(f"`{name}` of TreeTerm must hold a finite number for each of its {count} splits.")
-        n_leaves = len(self.scores)
-        object.__setattr__(self, "scores", as_scores(self.scores, n_leaves, "`scores` of TreeTerm"))
-        codes = tuple(_as_whole(own, "left_codes") for own in self.left_codes)
+        scores = _as_array(self.scores, "scores")
+        n_leaves = len(scores) if scores.ndim else 0
+        object.__setattr__(self, "scores", as_scores(scores, n_leaves, "`scores` of TreeTerm"))
+        codes = tuple(_as_whole(own, "left_codes") for own in _as_list(self.left_codes, "left_codes"))
         object.__setattr__(self, "left_codes", codes)
-        counts = tuple((as_feature(column, "TreeTerm"), int(n)) for column, n in self.categories)
-        object.__setattr__(self, "categories", counts)
-        object.__setattr__(self, "refused", tuple(as_feature(one, "TreeTerm") for one in self.refused))
-        given = np.array(self.magnitudes, dtype=np.float64)
-        magnitudes = given.reshape(n_leaves, -1) if given.size else np.abs(self.scores).astype(np.float64)
-        if magnitudes.shape != self.scores.shape or not (np.isfinite(magnitudes) & (magnitudes >= 0)).all():
-            raise ValueError(
-                f"`magnitudes` of TreeTerm must hold a number, 0 or larger, for each of {n_leaves} leaves."
-            )
-        object.__setattr__(self, "magnitudes", freeze(magnitudes))
+        counts = [_as_whole(pair, "categories") for pair in _as_list(self.categories, "categories")]
+        if any(pair.size != 2 or pair.min() < 0 for pair in counts):
+            raise ValueError("`categories` of TreeTerm must hold pairs of a column and how many categories it has.")
+        object.__setattr__(self, "categories", tuple((int(column), int(size)) for column, size in counts))
+        refused = tuple(as_feature(one, "TreeTerm") for one in _as_list(self.refused, "refused"))
+        object.__setattr__(self, "refused", refused)
+        self._check_magnitudes()
         if isinstance(self.rounding, bool) or not isinstance(self.rounding, int | float | np.floating):
             raise ValueError(f"`rounding` of TreeTerm must be a number, got {self.rounding!r}.")
         object.__setattr__(self, "rounding", float(self.rounding))
@@ -115,6 +113,16 @@ class TreeTerm(Term):
             raise ValueError(f"`rounding` of TreeTerm must be 0 or larger, and below 1, got {self.rounding!r}.")
         self._check_splits(n_leaves)
         self._check_categories()
+
+    def _check_magnitudes(self) -> None:
+        given = _as_array(self.magnitudes, "magnitudes").astype(np.float64)
+        known = given if given.size else np.abs(self.scores).astype(np.float64)
+        if known.size != self.scores.size or not (np.isfinite(known) & (known >= 0)).all():
+            raise ValueError(
+                f"`magnitudes` of TreeTerm must hold a number, 0 or larger, for each of {len(self.scores)} leaves and "
+                "each output."
+            )
+        object.__setattr__(self, "magnitudes", freeze(known.reshape(self.scores.shape)))
 
     def _check_splits(self, n_leaves: int) -> None:
         count = self.columns.size
@@ -343,9 +351,26 @@ def reduce_below(
     return found[roots]
 
 
+def _as_array(values: Any, name: str) -> NDArray[Any]:
+    """An array of numbers of any kind, but for objects and text."""
+    try:
+        array = np.array(values)
+    except (TypeError, ValueError):
+        array = np.array("")
+    if array.size and array.dtype.kind not in "biuf":
+        raise ValueError(f"`{name}` of TreeTerm must be a list of numbers, all entries of one length.")
+    return array if array.size else np.empty(0, dtype=np.int64)
+
+
+def _as_list(values: Any, name: str) -> list[Any]:
+    if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
+        raise ValueError(f"`{name}` of TreeTerm must be a list, got {values!r}.")
+    return list(values)
+
+
 def _as_whole(values: ArrayLike, name: str) -> IntArray:
-    array = np.array(values)
-    if array.ndim != 1 or not (array.size == 0 or np.issubdtype(array.dtype, np.integer)):
+    array = _as_array(values, name)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or (array.size and int(array.max()) >= 2**63):
         raise ValueError(f"`{name}` of TreeTerm must be a flat list of whole numbers.")
     return freeze(array.astype(np.int64))
 

@@ -127,6 +127,16 @@ def _name_outputs(model: Model) -> tuple[str, ...]:
 
 
 def _open_model(model: Any) -> _Subject:
+    subject = _open(model)
+    if subject.model.has_trees:
+        raise ValueError(
+            "Trees that join many columns are not written as ONNX, whose trees compare and add in single precision: "
+            "export the model by its own library."
+        )
+    return subject
+
+
+def _open(model: Any) -> _Subject:
     if is_model(model):
         return _Subject(model, None, np.arange(model.n_classes), [])
     ensemble, encoding = getattr(model, "ensemble_", None), getattr(model, "encoding_", None)

@@ -90,8 +90,8 @@ def _move(reading: Reading, answer: Callable[[Any], BoolArray], is_decision: boo
         respond = reading.respond
         ends = answer(respond(np.array([-1e3, 1e3]))[:, 1])
         if ends[0] and not ends[1]:
-            return reading.part_answers(lambda answers: ~answer(answers[:, 1])).negate()
-        return reading.part_answers(lambda answers: answer(answers[:, 1]))
+            return reading.move(*reading.locate_answers(lambda answers: ~answer(answers[:, 1]))).negate()
+        return reading.move(*reading.locate_answers(lambda answers: answer(answers[:, 1])))
     ends = np.array([-1e300, 1e300] if is_decision else [0.0, 1.0])
     first, last = answer(ends).tolist()
     if first == last:

@@ -95,8 +95,8 @@ def read(model: Any) -> Reading:
     if reading.respond is not None and wrapped.method == "predict_proba":
         kept = wrapped.compared
         if wrapped.is_first:
-            return reading.part_answers(lambda answers: ~(answers[:, 0] >= kept))
-        return reading.part_answers(lambda answers: answers[:, 1] >= kept)
+            return reading.move(*reading.locate_answers(lambda answers: ~(answers[:, 0] >= kept)))
+        return reading.move(*reading.locate_answers(lambda answers: answers[:, 1] >= kept))
     return reading.move(*locate_threshold(reading, wrapped.method, wrapped.threshold, is_first=wrapped.is_first))
 
 

@@ -84,7 +84,13 @@ def draw_model(
             "`derand.plot.shape`, such as those of `ensemble_.members[0].terms`."
         )
     chosen = _choose_terms(ensemble, picture)
-    drawn = [term for term in chosen if len(term.features) <= (2 if ensemble.n_outputs == 1 else 1)]
+    most = 2 if ensemble.n_outputs == 1 else 1
+    drawn = [term for term in chosen if len(term.features) <= most and not term.is_tree]
+    if not drawn and any(term.is_tree for term in chosen):
+        raise ValueError(
+            "`plot` draws functions of one or two columns, and the trees of this model join many: `explain` shows what "
+            "decides single rows."
+        )
     shown = drawn[: picture.max_columns]
     outputs = _choose_outputs(ensemble, classes)
     scales = _choose_scales(ensemble, points, picture.rows)

@@ -240,7 +240,7 @@ class AnswerTally:
 
     def add(self, y: NDArray[Any], label: NDArray[Any], grades: RowGrades) -> None:
         """Count rows by their true labels and answers, all among the classes."""
-        truth, answer = _encode_labels(self._classes, y), _encode_labels(self._classes, label)
+        truth, answer = encode_labels(self._classes, y), encode_labels(self._classes, label)
         np.add.at(self._confusion, (truth, answer), 1)
         self._grades = grades
         if grades.probability is not None:
@@ -345,7 +345,7 @@ def measure_answers(
     return tally.measure()
 
 
-def _encode_labels(classes: NDArray[Any], labels: NDArray[Any]) -> IntArray:
+def encode_labels(classes: NDArray[Any], labels: NDArray[Any]) -> IntArray:
     """The number of each label's class."""
     order = np.argsort(classes, kind="stable")
     return order[np.searchsorted(classes, labels, sorter=order)]

@@ -12,6 +12,7 @@ from derand._core.arrays import BoolArray, FloatArray
 from derand._core.text import format_count, format_exactly, format_move, format_short, join_words, plural, shorten
 from derand.certificates import Certificates, Verifier, certify, find_labels, refine_change
 from derand.explain import Names, describe_change
+from derand.metrics import encode_labels
 from derand.report import _blocks as ui
 from derand.report._charts import WIDTH, Frame, wrap_svg
 from derand.report._inputs import LabelInputs
@@ -190,14 +191,14 @@ def choose_witness(inputs: LabelInputs, row: int) -> FloatArray:
         assert other.flips is not None
         assert other.witness is not None
         found = np.asarray(other.witness[0]) if other.flips[0] else found
-    home = np.searchsorted(plain.classes, plain.label[[row]])
+    home = encode_labels(plain.classes, plain.label[[row]])
     verifier = Verifier(
         subject.model,
         plain.noise,
         plain.rule,
         inputs.perturbation,
         inputs.matrix[[row]],
-        np.asarray(home, dtype=np.int64),
+        home,
         with_error=True,
     )
     return refine_change(verifier, 0, found, whole=inputs.whole, dates=subject.dates)

@@ -22,7 +22,16 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 BUILD = DOCS / "_build"
 PAGES = sorted(DOCS.rglob("*.md"))
-WITH_EXAMPLES = ("commands.md", "guide.md", "import.md", "quickstart.md", "regression.md", "threats.md", "trust.md")
+WITH_EXAMPLES = (
+    "commands.md",
+    "guide.md",
+    "import.md",
+    "quickstart.md",
+    "reasons.md",
+    "regression.md",
+    "threats.md",
+    "trust.md",
+)
 LONG = ("guide.md", "quickstart.md")  # what the README and a notebook show as well
 DIRECTIVE = re.compile(r"^::: (\S+)$", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)\s]+)\)")

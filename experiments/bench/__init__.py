@@ -30,6 +30,7 @@ from experiments.bench._memory import bench_memory
 from experiments.bench._page import bench_page
 from experiments.bench._peer import bench_peer
 from experiments.bench._quality import bench_quality
+from experiments.bench._reasons import bench_reasons
 from experiments.bench._tables import bench_tables
 from experiments.bench._train import bench_train
 from experiments.bench._wide import bench_wide
@@ -113,6 +114,7 @@ BENCHES: Mapping[str, Callable[[], Figures]] = {
     "page": bench_page,
     "peer": bench_peer,
     "first": bench_first,
+    "reasons": bench_reasons,
 }
 
 PLOTS: Mapping[str, Callable[[Figures], Figure]] = {"growth": draw_growth}

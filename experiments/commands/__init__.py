@@ -21,6 +21,7 @@ from experiments.commands._natural import natural
 from experiments.commands._regression import regression
 from experiments.commands._reproduce import reproduce
 from experiments.commands._retrain import retrain
+from experiments.commands._robust import robust
 from experiments.commands._scale import scale
 from experiments.commands._sharper import sharper
 from experiments.commands._trained import trained
@@ -37,6 +38,7 @@ COMMANDS: Sequence[Callable[..., None]] = (
     trained,
     beyond,
     joint,
+    robust,
     classes,
     interactions,
     regression,

@@ -48,6 +48,8 @@ _HOMES = {
     "RadiusSummary": "metrics",
     "plot_certified_accuracy": "explain.plots",
     "NumberExplanation": "explain",
+    "ModelPromises": "explain",
+    "Reasons": "certificates",
     "RowExplanation": "explain",
     "AdditiveClassifier": "estimators",
     "StumpClassifier": "estimators",
@@ -58,6 +60,7 @@ _HOMES = {
     "from_model": "estimators",
     "SmoothedClassifier": "estimators",
     "SmoothedRegressor": "estimators",
+    "ConformalPredictor": "estimators",
     "make_certified_scorer": "estimators",
     "dates_to_numbers": "tables",
     "tune": "estimators.tuning",
@@ -80,6 +83,7 @@ if TYPE_CHECKING:
     from derand.certificates import FlipSummary as FlipSummary
     from derand.certificates import IntervalAttacks as IntervalAttacks
     from derand.certificates import Intervals as Intervals
+    from derand.certificates import Reasons as Reasons
     from derand.certificates import ToleranceRadii as ToleranceRadii
     from derand.certificates import UnsoundError as UnsoundError
     from derand.certificates import attack as attack
@@ -91,6 +95,7 @@ if TYPE_CHECKING:
     from derand.convert.onnx import export_onnx as export_onnx
     from derand.estimators import AdditiveClassifier as AdditiveClassifier
     from derand.estimators import AdditiveRegressor as AdditiveRegressor
+    from derand.estimators import ConformalPredictor as ConformalPredictor
     from derand.estimators import RobAdaBoostClassifier as RobAdaBoostClassifier
     from derand.estimators import RobTreeBoostClassifier as RobTreeBoostClassifier
     from derand.estimators import SmoothedClassifier as SmoothedClassifier
@@ -101,6 +106,7 @@ if TYPE_CHECKING:
     from derand.estimators import make_certified_scorer as make_certified_scorer
     from derand.estimators.tuning import Tuning as Tuning
     from derand.estimators.tuning import tune as tune
+    from derand.explain import ModelPromises as ModelPromises
     from derand.explain import NumberExplanation as NumberExplanation
     from derand.explain import RowExplanation as RowExplanation
     from derand.explain.plots import plot_certified_accuracy as plot_certified_accuracy

@@ -264,7 +264,7 @@ class TrainSettings:
         "How large a change to train against; 0 is a plain model.",
         "number",
         comment="how large a change to train against, in interquartile ranges; 0: none",
-        shown="0.25",
+        shown="0",
         unit=_OF_SCALING,
     )
     norm: float | None = _option(
@@ -296,7 +296,7 @@ class TrainSettings:
     noise: Noise | str | float | None = _option(
         "Kind and scale, such as gaussian:0.25; kinds are {NOISES}. For additive also none.",
         "noise",
-        shown="half of the radius for additive, else gaussian:0.25",
+        shown="half of the radius for additive, none for it in norm inf, else gaussian:0.25",
         unit=_OF_SCALING,
     )
     scaling: str | None = _option(_SCALING, default=OWN)
@@ -655,6 +655,48 @@ class AuditSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ProveSettings:
+    """What `prove_file` is asked for.
+
+    Attributes
+    ----------
+    protected : sequence of str
+        Columns that must not change an answer; they change together.
+    monotone, radius, norm, unseen, missing, rule, noise
+        As for `prove` of a classifier.
+    domain : mapping of column to pair or list
+        As for `prove`.
+    target : str or None
+        A column of the data that is no feature.
+    """
+
+    SECTION: ClassVar[str] = ""
+
+    protected: Sequence[str] = _texts("A column that must not change an answer; several change together. Repeatable.")
+    monotone: Mapping[str, str] | None = _option(
+        "A number in which the score must only rise (increasing) or fall (decreasing). Repeatable.",
+        "directions",
+        shown="what the model was trained with",
+        metavar="COLUMN=DIRECTION",
+    )
+    domain: Mapping[str, Sequence[float | str]] | None = _option(
+        "Between which ends a number lies, or which categories there are (A,B,C). Repeatable.",
+        "domains",
+        shown="whole numbers of the training range, any other number, all categories of training",
+        metavar="COLUMN=LOW:HIGH",
+    )
+    unseen: bool = _option("Also categories that training did not see.", "truth", default=False)
+    missing: bool = _option("Also missing values, where the model takes them.", "truth", default=False)
+    radius: float | None = _option(
+        "Bound by how much the score changes within this radius of any row.", "number", unit=_OF_SCALING, least=0
+    )
+    norm: str = _option("Norm of that radius.", default="inf", choices=("1", "2", "inf"))
+    rule: str | None = _option(_RULE)
+    noise: Noise | str | float | None = _option("none: the model as deployed, with --rule mean.", "noise")
+    target: str | None = _option("Column of the table that is no feature, as for `derand certify`.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReportFileSettings:
     """What `report_file` is asked for.
 
@@ -666,7 +708,7 @@ class ReportFileSettings:
         The training table, with the target: a surrogate trained on it without noise becomes a baseline. For classes.
     subgroups : sequence of str
         Columns whose groups are compared; they need not be features. For classes.
-    radius, l0, title, rule, noise, what_if, configuration, notes
+    radius, l0, title, rule, noise, what_if, configuration, notes, protected
         As for Report.
     class_names : mapping of str to str, or None
         What classes are called, by their labels as text. For classes.
@@ -746,6 +788,10 @@ class ReportFileSettings:
         task=NUMBER,
         shown="near the mean error",
         unit=_OF_TARGET,
+    )
+    protected: Sequence[str] = _texts(
+        "A column that must not change an answer: promises about every row are added. Repeatable.",
+        task=CLASSES,
     )
     configuration: str | None = None
     notes: Sequence[str] = ()

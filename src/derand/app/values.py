@@ -71,6 +71,21 @@ def _parse_directions(texts: Sequence[str], flag: str, option: Option) -> dict[s
     return parse_pairs(texts, "direction", "COLUMN=increasing", read)
 
 
+def _parse_domains(texts: Sequence[str], flag: str, option: Option) -> dict[str, tuple[float, float] | list[str]]:
+    """Ends of numbers, LOW:HIGH, or categories that are apart by commas."""
+    from derand.threat_text import parse_pairs
+
+    def read(value: str, column: str) -> tuple[float, float] | list[str]:
+        ends = value.split(":")
+        try:
+            low, high = map(float, ends)
+        except ValueError:
+            return [one.strip() for one in value.split(",")]
+        return low, high
+
+    return parse_pairs(texts, "domain", "COLUMN=LOW:HIGH or COLUMN=A,B", read)
+
+
 def _parse_groups(text: str, flag: str, option: Option) -> str | list[list[str]]:
     """Groups of columns: groups apart by semicolons, columns by commas."""
     if text.strip() == "auto":
@@ -246,6 +261,7 @@ KINDS = {
     "norm": Kind(str, _keep, _parse_norm),
     "noise": Kind(str, _read_noise),
     "compare": Kind(Path, _read_compare),
+    "domains": Kind(list[str], _keep, _parse_domains),
     "directions": Kind(list[str], _read_directions, _parse_directions),
     "groups": Kind(str, _read_groups, _parse_groups),
     "costs": Kind(str, _read_costs, _parse_costs),

@@ -22,6 +22,7 @@ from derand.model import (
     GridTerm,
     StepFunction,
     Term,
+    Threshold,
     TreeTerm,
     Value,
 )
@@ -127,7 +128,7 @@ def _certify_grids() -> None:
     certificates.certify(_make_grids([0.0], 9), _draw_rows(18), "gaussian:0.5", rule="mean")  # by a table of jumps
 
 
-def _make_trees(decision: int | Decision, n_trees: int = 8) -> AdditiveEnsemble:
+def _make_trees(decision: Decision, n_trees: int = 8) -> AdditiveEnsemble:
     """Balanced trees of seven splits each over six numbers and a category."""
     rng, n_splits = np.random.default_rng(2), 7 * n_trees
     at, tree = np.arange(n_splits) % 7, np.arange(n_splits) // 7
@@ -136,17 +137,17 @@ def _make_trees(decision: int | Decision, n_trees: int = 8) -> AdditiveEnsemble:
     columns[::7] = tree[::7] % 6  # each column somewhere
     columns[-1] = 6
     coded = np.flatnonzero(columns == 6)
-    n_outputs = decision.n_outputs if isinstance(decision, Decision) else 1
     trees = TreeTerm(
         np.arange(n_trees) * 7,
         columns,
         rng.normal(size=n_splits),
-        *children,
-        scores=rng.integers(-50, 51, (8 * n_trees, n_outputs)),
+        left=children[0],
+        right=children[1],
+        scores=rng.integers(-50, 51, (8 * n_trees, decision.n_outputs)),
         missing_left=rng.random(n_splits) < 0.5,
         category_splits=coded,
-        left_codes=[np.array([0])] * coded.size,
-        categories=[(6, 3)],
+        left_codes=(np.array([0]),) * coded.size,
+        categories=((6, 3),),
     )
     return AdditiveEnsemble([trees], decision, 7)
 
@@ -155,12 +156,12 @@ def _certify_trees() -> None:
     rows = np.hstack([_draw_rows(6), np.ones((20, 1))])
     for norm in _NORMS:
         threat = Threat(norm=norm, limits={"*": 1.0}, l0=1, missing=1)
-        for decision in (0, Argmax((0, 1, 2))):
+        for decision in (Threshold(0), Argmax((0, 1, 2))):
             certificates.certify(_make_trees(decision), rows, None, rule="mean", threat=threat)
         number = _make_trees(Value(0))
         certificates.certify_interval(number, rows, None, None if norm is None else 1.0, rule="mean", threat=threat)
     steps = Threat(norm=None, limits={"*": 2.0}, steps=dict.fromkeys(range(6), 0.5))
-    certificates.certify(_make_trees(0), rows, None, rule="mean", threat=steps)
+    certificates.certify(_make_trees(Threshold(0)), rows, None, rule="mean", threat=steps)
 
 
 def _train() -> None:

@@ -2,8 +2,9 @@
 
 `classification` and `regression` are the doors: they check the input, resolve the threat and put results together.
 `rules` say how an answer is found under noise and what is proven about it, `bounds` hold the mathematics (failure
-masses, worst cases, linear models, pairs of classes), `search` looks for changes that do flip an answer, and `results`
-holds what comes out. Must not know training, true labels or files.
+masses, worst cases, linear models, pairs of classes), `search` looks for changes that do flip an answer, `statements`
+prove what holds over a whole domain (reasons of rows, promises about every row), and `results` holds what comes out.
+Must not know training, true labels or files.
 """
 
 from typing import TYPE_CHECKING
@@ -37,10 +38,22 @@ if TYPE_CHECKING:
     )
     from derand.certificates.results.attacks import Attacks, IntervalAttacks, UnsoundError
     from derand.certificates.results.certificates import Intervals, ToleranceRadii
+    from derand.certificates.results.statements import (
+        REASON_PROOFS,
+        Promise,
+        Promises,
+        Reason,
+        Reasons,
+        TermSwing,
+    )
     from derand.certificates.search.attacks import attack
     from derand.certificates.search.explanation import Change, Explanation, explain
     from derand.certificates.search.interval_attacks import attack_interval
     from derand.certificates.search.witness import Verifier, refine_changes, round_flip
+    from derand.certificates.statements.domain import Domain, make_domain, require_sum
+    from derand.certificates.statements.promises import prove
+    from derand.certificates.statements.reasons import compute_reasons, list_reasons
+    from derand.certificates.statements.sets import bound_distance, bound_nonconformity, measure_nonconformity
 
 # what a certificate does not need
 _HOMES = {
@@ -62,29 +75,53 @@ _HOMES = {
     "find_answers": "regression",
     "refine_changes": "search.witness",
     "round_flip": "search.witness",
+    "Domain": "statements.domain",
+    "make_domain": "statements.domain",
+    "Promise": "results.statements",
+    "Promises": "results.statements",
+    "Reason": "results.statements",
+    "Reasons": "results.statements",
+    "REASON_PROOFS": "results.statements",
+    "TermSwing": "results.statements",
+    "compute_reasons": "statements.reasons",
+    "list_reasons": "statements.reasons",
+    "prove": "statements.promises",
+    "bound_distance": "statements.sets",
+    "bound_nonconformity": "statements.sets",
+    "measure_nonconformity": "statements.sets",
+    "require_sum": "statements.domain",
 }
 __getattr__ = import_later(__name__, _HOMES)
 
 __all__ = [
     "DEDUCTION",
     "PROOFS",
+    "REASON_PROOFS",
     "RULES",
     "Attacks",
     "Certificates",
     "Change",
     "ColumnFlips",
     "Distribution",
+    "Domain",
     "Explanation",
     "FlipSummary",
     "IntervalAttacks",
     "Intervals",
     "LibraryLabels",
+    "Promise",
+    "Promises",
+    "Reason",
+    "Reasons",
+    "TermSwing",
     "ToleranceRadii",
     "TreeSearch",
     "UnsoundError",
     "Verifier",
     "attack",
     "attack_interval",
+    "bound_distance",
+    "bound_nonconformity",
     "certify",
     "certify_checked",
     "certify_interval",
@@ -92,6 +129,7 @@ __all__ = [
     "certify_radius",
     "certify_radius_checked",
     "check_request",
+    "compute_reasons",
     "distribution",
     "expect_margins",
     "explain",
@@ -100,13 +138,19 @@ __all__ = [
     "find_labels",
     "find_rule",
     "is_sure_label",
+    "list_reasons",
+    "make_domain",
     "measure_margins",
+    "measure_nonconformity",
     "pack_terms",
     "place_scores",
+    "prove",
     "rank_rows",
     "read_budget",
+    "refine_change",
     "refine_changes",
     "refuse_noise_on_trees",
+    "require_sum",
     "round_flip",
     "vote_share",
     "weigh_votes",

@@ -10,7 +10,8 @@ from derand.estimators._ada_boost import RobAdaBoostClassifier
 from derand.estimators._additive import AdditiveClassifier
 from derand.estimators._additive_regressor import AdditiveRegressor
 from derand.estimators._base import DEFAULT_NOISE, CertifiedEstimator
-from derand.estimators._classifier import CertifiedClassifier, certify_encoded, fit_table
+from derand.estimators._classifier import CertifiedClassifier, certify_encoded, fit_table, prove_encoded
+from derand.estimators._conformal import ConformalPredictor
 from derand.estimators._imported import ImportedClassifier, ImportedRegressor, from_model, from_reading
 from derand.estimators._inputs import MOST_CLASSES, refuse_identifiers, resolve_class_weight
 from derand.estimators._inside import assemble, check_parameters, encode_rows, fit_checked, grade_rows, read_odds
@@ -31,6 +32,7 @@ __all__ = [
     "CertifiedClassifier",
     "CertifiedEstimator",
     "CertifiedRegressor",
+    "ConformalPredictor",
     "ImportedClassifier",
     "ImportedRegressor",
     "RobAdaBoostClassifier",
@@ -51,6 +53,7 @@ __all__ = [
     "from_reading",
     "grade_rows",
     "make_certified_scorer",
+    "prove_encoded",
     "read_odds",
     "refuse_identifiers",
     "resolve_class_weight",

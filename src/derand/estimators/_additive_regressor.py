@@ -79,7 +79,7 @@ class AdditiveRegressor(AdditiveEstimator, CertifiedRegressor):
     def __init__(
         self,
         *,
-        radius: float = 0.25,
+        radius: float = 0.0,
         norm: float = 2,
         rule: str = "mean",
         noise: Noise | str | float | None = None,

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from derand._core.arrays import Cells, FloatArray, PlotAxes, Targets
@@ -151,6 +152,9 @@ class CertifiedEstimator(BaseEstimator, ABC):
                 told = self._fit(X, y, sample_weight)
             for text in told:
                 warnings.warn(text, stacklevel=3)  # the one place that warns: it points at the call of `fit`
+            unfinished = self._describe_unfinished()
+            if unfinished is not None:
+                warnings.warn(unfinished, ConvergenceWarning, stacklevel=3)
             doubtful = self._doubt_columns(X, y) if doubts else None
             if doubtful is not None:
                 warnings.warn(doubtful, ColumnWarning, stacklevel=3)
@@ -158,6 +162,10 @@ class CertifiedEstimator(BaseEstimator, ABC):
             self.__dict__ = before
             raise
         return self
+
+    def _describe_unfinished(self) -> str | None:
+        """What is left to gain where training ended before it was done."""
+        return None
 
     def _listen(self) -> AbstractContextManager[None]:
         """While a block runs, print what it tells of its progress, where that is asked for."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, overload
 
@@ -23,6 +23,7 @@ from derand._core.progress import counting
 from derand.certificates import (
     Attacks,
     Certificates,
+    Reasons,
     TreeSearch,
     attack,
     certify_checked,
@@ -33,7 +34,7 @@ from derand.certificates import (
     read_budget,
     weigh_votes,
 )
-from derand.estimators._base import Training
+from derand.estimators._base import Request, Training
 from derand.estimators._inputs import (
     ClassWeight,
     keep_present,
@@ -42,9 +43,11 @@ from derand.estimators._inputs import (
     warn_of_lone_labels,
 )
 from derand.estimators._one_label import warn_of_no_gain, warn_of_one_label, warn_of_unseen_classes
+from derand.estimators._proving import Columns as ProtectedColumns
+from derand.estimators._proving import DomainOption, compute_table_reasons, list_row_reasons, prove_table
 from derand.estimators._showing import as_table, name_all, name_unit
 from derand.estimators._threshold import MovableClassifier
-from derand.explain import Explanations, RowExplanation, explain_label
+from derand.explain import Explanations, ModelPromises, RowExplanation, explain_label
 from derand.metrics import judge_labels
 from derand.noise import Noise
 from derand.tables import TableEncoding
@@ -396,6 +399,97 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             points=self._points,
             unit=name_unit(self, threat),
             in_steps=in_steps,
+            reasons=list_row_reasons(self, row, noise, rule),
+        )
+
+    def reasons(
+        self,
+        X: Any,
+        *,
+        domain: DomainOption = None,
+        costs: Mapping[str | int, int] | None = None,
+        unseen: bool = False,
+        missing: bool = False,
+        rule: str | None = None,
+        noise: Noise | str | float | None = None,
+    ) -> Reasons:
+        """For each row the fewest columns that were enough for its answer, whatever the others hold within a domain.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+        domain : dict of column to (lowest, highest) or to a list of values, or None
+            What free columns may hold. None, and columns that it does not name: whole numbers within their training
+            range, any other number, categories of training. A row's own value always belongs to it.
+        costs : dict of column to whole number, or None
+            What naming each column costs; the cheapest set is taken then. None is 1 for all.
+        unseen, missing : bool
+            Whether free columns may hold categories that training did not see, or go missing where the model takes
+            missing values.
+        rule, noise
+            As for `certify`; the rule "mean", or noise="none" for the model as deployed.
+
+        Returns
+        -------
+        Reasons
+            `fixed` says which columns are enough, `proof` whether no smaller set is.
+        """
+        request = self._ask(as_table(X, self.encoding_), self._ask_threats(None, None, None), rule, noise)
+        return compute_table_reasons(self, self.classes_, request, domain, costs=costs, unseen=unseen, missing=missing)
+
+    def prove(
+        self,
+        X: Any = None,
+        *,
+        protected: ProtectedColumns | None = None,
+        monotone: Mapping[str | int, Any] | None = None,
+        domain: DomainOption = None,
+        unseen: bool = False,
+        missing: bool = False,
+        radius: float | None = None,
+        norm: float = np.inf,
+        rule: str | None = None,
+        noise: Noise | str | float | None = None,
+    ) -> ModelPromises:
+        """What holds for every row, seen or not: proven, refuted by rows that `predict` confirms, or undecided.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features), or None
+            A table of which the share of rows is told that protected columns flip. Numbers of linear models stay within
+            its ranges.
+        protected : column, list of columns, or list of such lists
+            Columns that must not change an answer; those of a list change together.
+        monotone : dict of column to {"increasing", "decreasing"}, or None
+            Directions of the score, which is that of `classes_[1]`; of several classes of each class against each one
+            before it. None is what the classifier was trained with.
+        domain, unseen, missing
+            Which rows there are, as for `reasons`.
+        radius : float or None
+            How far numbers may change, in the classifier's units: by how much the score can change is bounded.
+        norm : {1, 2, inf}
+            Of that radius; exact in inf without noise.
+        rule, noise
+            As for `certify`; the rule "mean", or noise="none" for the model as deployed.
+
+        Returns
+        -------
+        ModelPromises
+            `print` tells it; `promises` holds verdicts and counterexamples, which `decode_rows` turns into a table.
+        """
+        check_is_fitted(self)
+        return prove_encoded(
+            self,
+            None if X is None else self._encode_rows(X),
+            noise=self._choose_noise(noise),
+            rule=self.rule if rule is None else rule,
+            protected=protected,
+            monotone=monotone,
+            domain=domain,
+            unseen=unseen,
+            missing=missing,
+            radius=radius,
+            norm=norm,
         )
 
     def attack(
@@ -494,3 +588,24 @@ def certify_encoded(
         search=TreeSearch(read_budget(budget), classifier._library),
     )
     return [one.with_classes(classifier.classes_, classifier.encoding_.names) for one in found]
+
+
+def prove_encoded(
+    classifier: CertifiedClassifier,
+    rows: FloatArray | None,
+    *,
+    noise: Noise | None,
+    rule: str,
+    monotone: Mapping[str | int, Any] | None = None,
+    **asked: Any,
+) -> ModelPromises:
+    """`prove` for rows that `encode_rows` returned, or for none; `asked` as for `prove`."""
+    table = np.empty((0, classifier.encoding_.n_features)) if rows is None else rows
+    return prove_table(
+        classifier,
+        classifier.classes_,
+        Request(table, noise, [], rule, "best", classifier.n_jobs),
+        has_rows=rows is not None,
+        monotone=getattr(classifier, "monotone", None) if monotone is None else monotone,
+        **asked,
+    )

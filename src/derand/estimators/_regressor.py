@@ -7,7 +7,7 @@ how anything is trained.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,10 +27,11 @@ from derand.certificates import (
     certify_radius_checked,
     find_answers,
 )
-from derand.estimators._base import CertifiedEstimator
+from derand.estimators._base import CertifiedEstimator, Request
 from derand.estimators._inputs import read_targets
+from derand.estimators._proving import DomainOption, prove_table
 from derand.estimators._showing import as_table, name_all, name_unit
-from derand.explain import Explanations, Extreme, NumberExplanation, Reach, explain_regression
+from derand.explain import Explanations, Extreme, ModelPromises, NumberExplanation, Reach, explain_regression
 from derand.explain.heights import measure_heights
 from derand.model import Model
 from derand.noise import Noise
@@ -240,6 +241,50 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         found = found.with_origin(X)
         low, high = (self._name_changed(np.asarray(one), found.origin) for one in (found.low_rows, found.high_rows))
         return replace(found, low_rows=low, high_rows=high)
+
+    def prove(
+        self,
+        X: Any = None,
+        *,
+        monotone: Mapping[str | int, Any] | None = None,
+        domain: DomainOption = None,
+        unseen: bool = False,
+        missing: bool = False,
+        radius: float | None = None,
+        norm: float = np.inf,
+        rule: str | None = None,
+        noise: Noise | str | float | None = None,
+    ) -> ModelPromises:
+        """What holds for every row, seen or not: ends of the answer, its directions, and how far it can change.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features), or None
+            Numbers of linear models stay within its ranges.
+        monotone : dict of column to {"increasing", "decreasing"}, or None
+            None asks for none.
+        domain, unseen, missing, radius, norm, rule, noise
+            As for classifiers.
+
+        Returns
+        -------
+        ModelPromises
+        """
+        check_is_fitted(self)
+        rows = np.empty((0, self.encoding_.n_features)) if X is None else self._encode_rows(X)
+        chosen = self._choose_noise(noise)
+        return prove_table(
+            self,
+            np.empty(0),
+            Request(rows, chosen, [], self.rule if rule is None else rule, "best", self.n_jobs),
+            has_rows=X is not None,
+            monotone=monotone,
+            domain=domain,
+            unseen=unseen,
+            missing=missing,
+            radius=radius,
+            norm=norm,
+        )
 
     def explain(
         self,

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from derand._core.arrays import FloatArray, Labels, PlotAxes
 from derand._core.markup import write_block, write_lines, write_table
 from derand._core.text import format_distance, format_short, plural, quote_short, shorten
-from derand.certificates import Change, Explanation, Verifier, find_labels, round_flip
+from derand.certificates import Change, Explanation, Reason, Verifier, find_labels, round_flip
 from derand.explain._contributions import (
     Contribution,
     Contributions,
@@ -26,6 +26,7 @@ from derand.explain._contributions import (
     write_signed,
 )
 from derand.explain._names import Names
+from derand.explain._statements import list_reason_sentences
 from derand.explain._words import (
     Flips,
     describe_column,
@@ -78,6 +79,11 @@ class RowExplanation(Explanation):
         How changes are measured.
     steps : tuple of Step
         Lines of the picture: how far changes are from flipping it.
+    reasons : tuple of Reason
+        Up to three sets of columns that were enough for the answer, whatever the others are; empty where the model has
+        none to give (votes, trees, linear models).
+    reason_sentences : tuple of str
+        The same in words.
     """
 
     pushes: tuple[Contribution, ...]
@@ -88,6 +94,8 @@ class RowExplanation(Explanation):
     joint_text: str
     size_text: str
     steps: tuple[Step, ...]
+    reasons: tuple[Reason, ...] = ()
+    reason_sentences: tuple[str, ...] = ()
 
     @property
     def nearest(self) -> str:
@@ -122,6 +130,7 @@ class RowExplanation(Explanation):
             widths = [max(len(line[at]) for line in table) for at in range(2)]
             lines += ["", f"What pushes it ({self.unit}):"]
             lines += [f"  {side:<{widths[0]}}  {size:>{widths[1]}}  {text}" for side, size, text in table]
+        lines += ["", "Enough for it:", *(f"  {one}" for one in self.reason_sentences)] if self.reasons else []
         lines += ["", "One column alone:", *(f"  {sentence}" for sentence in self._shorten_sentences())]
         if self.joint_text:
             lines += ["", "All numbers together:", f"  {self.joint_text}"]
@@ -151,6 +160,7 @@ class RowExplanation(Explanation):
             parts.append(write_table(["", self.unit, ""], self._list_contributions()))
         others = [line for line in self._shorten_sentences() if line != self.headline]
         parts.append(write_lines([*others, *([f"All numbers together: {self.joint_text}"] if self.joint_text else [])]))
+        parts += [write_lines(["Enough for it:", *self.reason_sentences])] if self.reasons else []
         return write_block(f"The answer is {quote_label(self.label)}.", *parts)
 
     def plot(self) -> PlotAxes:
@@ -212,13 +222,15 @@ def explain_label(
     points: float,
     unit: str,
     in_steps: bool,
+    reasons: Sequence[Reason] = (),
 ) -> RowExplanation:
     """An explanation with what there is to say about it.
 
     `found`: its label by number; `threat`: what was asked, by numbers of columns, with its norm and units; `rival`: the
     class that is nearest to the answer; `points`: how many whole scores are one unit of a contribution; `unit`: by what
     changes of a column are divided; empty where by nothing; `in_steps`: whether the radius is larger than that of any
-    change, because whole numbers stay whole; `row` has shape (n_features,), `classes` (n_classes,).
+    change, because whole numbers stay whole; `reasons`: sets of columns that were enough; `row` has shape
+    (n_features,), `classes` (n_classes,).
     """
     perturbation = Perturbation.of(threat, row.size, model.numerical_features)
     home, units = int(found.label), perturbation.units
@@ -259,6 +271,8 @@ def explain_label(
         joint_text=_describe_joint(found.joint, names, row, units, name_new(found.joint)),
         size_text=where,
         steps=tuple(_list_steps(names, found.joint, near, safe, row)),
+        reasons=tuple(reasons),
+        reason_sentences=list_reason_sentences(names, row, reasons),
     )
 
 

@@ -22,6 +22,7 @@ from derand.report.sections import (
     intervals,
     limits,
     predictions,
+    promises,
     radii,
     rows,
     shapes,
@@ -37,7 +38,7 @@ Summary = Any
 
 _LABELS = (
     *(compare.SECTION, classes.SECTION, radii.SECTION, units.SECTION, shapes.SECTION, weakest.SECTION, rows.SECTION),
-    *(what_if.SECTION, subgroups.SECTION, computed.SECTION),
+    *(what_if.SECTION, subgroups.SECTION, promises.SECTION, computed.SECTION),
 )
 SECTIONS: dict[str, tuple[Section, ...]] = {
     "radius": (guarantee.SECTION, threat.SECTION, predictions.SECTION, accuracy.SECTION, *_LABELS),

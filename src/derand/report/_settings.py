@@ -21,6 +21,7 @@ _OF_CLASSIFIERS = (
     "X_train",
     "y_train",
     "subgroups",
+    "protected",
     "n_explained",
     "n_shapes",
     "compare",
@@ -77,6 +78,9 @@ class ReportSettings:
     subgroups : column name or number, list of those, or dict, optional
         For which subgroups robustness is compared. The values of a dict are one group per row, or a column. Of a
         classifier.
+    protected : column, list of columns, or list of such lists, optional
+        Columns that must not change an answer, as for `prove` of a classifier: the report then has a part “Promises
+        about every row”. Of a classifier.
     compare : fitted classifier of derand, optional
         A second model that stands beside the first: on the same rows, against the same changes. Of a classifier.
     compare_name : str, optional
@@ -116,6 +120,7 @@ class ReportSettings:
     X_train: Any = None
     y_train: ArrayLike | None = None
     subgroups: Groups | None = None
+    protected: str | int | Sequence[str | int] | Sequence[Sequence[str | int]] | None = None
     compare: Any = None
     compare_name: str | None = None
     class_names: Mapping[Any, str] | None = None

@@ -34,6 +34,7 @@ from derand.report.sections import (
     intervals,
     limits,
     predictions,
+    promises,
     radii,
     rows,
     shapes,
@@ -76,6 +77,7 @@ class ReportSummary(TypedDict):
     what_if: what_if.WhatIf | None
     subgroups: list[subgroups.Subgroups]
     group_comparison: subgroups.GroupComparison | None
+    promises: promises.ProvenPromises | None
     left_out: list[str]
     checksums: list[computed.Checksum]
     computed: computed.Computed
@@ -164,6 +166,7 @@ def summarize_classification(
         "what_if": moved,
         "subgroups": groups,
         "group_comparison": comparison,
+        "promises": promises.compute(inputs, settings),
         "left_out": [*_list_left_out(inputs, drawn, listed, settings), *moved_note, *settings.left_out],
         "checksums": computed.list_checksums(inputs, settings, None if other is None else other.classifier),
         "computed": computed.compute(inputs, start, settings.configuration),

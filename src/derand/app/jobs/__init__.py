@@ -14,6 +14,7 @@ from derand.app.settings import AuditSettings as AuditSettings
 from derand.app.settings import CertifySettings as CertifySettings
 from derand.app.settings import ImportSettings as ImportSettings
 from derand.app.settings import InitSettings as InitSettings
+from derand.app.settings import ProveSettings as ProveSettings
 from derand.app.settings import ReportFileSettings as ReportFileSettings
 from derand.app.settings import TrainSettings as TrainSettings
 from derand.app.settings import TuneSettings as TuneSettings
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from derand.app.jobs._classifiers import choose_model as choose_model
     from derand.app.jobs._exporting import export_file as export_file
     from derand.app.jobs._importing import import_file as import_file
+    from derand.app.jobs._proving import prove_file as prove_file
     from derand.app.jobs._reporting import report_file as report_file
     from derand.app.jobs._training import train_file as train_file
     from derand.app.jobs._tuning import tune_file as tune_file
@@ -39,6 +41,7 @@ _HOMES = {
     "export_file": "jobs._exporting",
     "import_file": "jobs._importing",
     "init_file": "run._starting",
+    "prove_file": "jobs._proving",
     "report_file": "jobs._reporting",
     "run_file": "run._running",
     "train_file": "jobs._training",

@@ -84,6 +84,7 @@ def report_file(
     else:
         given |= _ask_classifier(estimator, source, asked)
         table = source.read_all(list(copied))
+        given["protected"] = list(asked.protected) or None
         given["subgroups"] = _list_subgroups(asked.subgroups, source, table) or None
     rows, truth = source.split(table, first_row=1)
     n_rows, unseen, empty = table.num_rows, source.count_unseen(table), source.find_empty(table)

@@ -275,7 +275,7 @@ def choose_witness(inputs: LabelInputs, row: int) -> FloatArray:
         plain.rule,
         inputs.perturbation,
         inputs.matrix[[row]],
-        np.asarray(home, dtype=np.int64),
+        home,
         with_error=True,
     )
     decimals = count_decimals(inputs.matrix)

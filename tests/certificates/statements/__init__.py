@@ -1,0 +1,1 @@
+"""Statements over a whole domain, against enumeration."""

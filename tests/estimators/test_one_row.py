@@ -65,7 +65,7 @@ def test_a_dict_and_frames_of_one_row_give_equal_answers(classifier: Any, text: 
 
 def test_numbers_and_imported_models_take_a_dict() -> None:
     row: dict[str, Any] = {"income": None, "age": 30, "job": "cook"}
-    regressor = AdditiveRegressor(noise="none", rule="mean", regularization=1.0).fit(
+    regressor = AdditiveRegressor(noise="none", rule="mean", radius=0.1, regularization=1.0).fit(
         X, X["age"] * 2.0 + 9 * Y + RNG.normal(0, 9, N)
     )
     assert regressor.predict(row) == regressor.predict(pd.DataFrame([row]))

@@ -111,7 +111,7 @@ def test_audits_read_threats_by_themselves() -> None:
     fields = {field.name for field in dataclasses.fields(Threat)}
     forbidden = {name for name in vars(Threat) if not name.startswith("__")} - fields
     assert {"may_move", "ball_norm", "missing_budget", "resolve"} <= forbidden
-    for path in sorted((PACKAGE / "auditing").glob("*.py")):
+    for path in sorted((PACKAGE / "auditing").rglob("*.py")):
         nodes = list(ast.walk(ast.parse(path.read_text())))
         assert not {node.attr for node in nodes if isinstance(node, ast.Attribute)} & forbidden, path.name
         taken = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == "derand.threat"]

@@ -1,6 +1,6 @@
 """AdditiveClassifier measured: beside other models, trained for a radius, and on the paper's own tables.
 
-Owns one table per file: `_natural`, `_trained`, `_rows`, `_joint`. Settings are chosen on training rows alone, and test
+Owns one table per file. Settings are chosen on training rows alone, and test
 rows are asked once. Must not know how anything is trained, certified or printed.
 """
 
@@ -16,6 +16,8 @@ from experiments.beyond._natural import (
     compare_naturally,
     has_peer,
 )
+from experiments.beyond._robust import ROWS as ROBUST_ROWS
+from experiments.beyond._robust import Robust, check_robust, compare_robustly
 from experiments.beyond._rows import ATTACKED, Beyond, ByRule, check_rows, compare_rows, list_rows
 from experiments.beyond._shares import Shares, fit_quietly, measure_shares, prepare_rows
 from experiments.beyond._trained import GOALS, Goal, Trained, check_goals, compare_training
@@ -26,20 +28,24 @@ __all__ = [
     "MODELS",
     "NATURAL_DATASETS",
     "NO_PEER",
+    "ROBUST_ROWS",
     "TABLES",
     "Beyond",
     "ByRule",
     "Goal",
     "Joint",
     "Natural",
+    "Robust",
     "Shares",
     "Summary",
     "Trained",
     "check_floors",
     "check_goals",
+    "check_robust",
     "check_rows",
     "compare_cells",
     "compare_naturally",
+    "compare_robustly",
     "compare_rows",
     "compare_training",
     "fit_quietly",

@@ -9,6 +9,8 @@ from experiments.commands._bench import bench
 from experiments.commands._beyond import beyond
 from experiments.commands._classes import classes
 from experiments.commands._datasets import datasets
+from experiments.commands._deployed import deployed
+from experiments.commands._deployed_check import deployed_check
 from experiments.commands._import_cost import import_cost
 from experiments.commands._import_parity import import_parity
 from experiments.commands._import_table import import_table
@@ -18,6 +20,8 @@ from experiments.commands._limits import limits
 from experiments.commands._natural import natural
 from experiments.commands._regression import regression
 from experiments.commands._reproduce import reproduce
+from experiments.commands._retrain import retrain
+from experiments.commands._robust import robust
 from experiments.commands._scale import scale
 from experiments.commands._sharper import sharper
 from experiments.commands._trained import trained
@@ -34,10 +38,14 @@ COMMANDS: Sequence[Callable[..., None]] = (
     trained,
     beyond,
     joint,
+    robust,
     classes,
     interactions,
     regression,
     import_parity,
     import_table,
     import_cost,
+    deployed,
+    deployed_check,
+    retrain,
 )

@@ -6,7 +6,6 @@ are read, certified or printed.
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand import AdditiveClassifier, SmoothedClassifier, StumpClassifier, certified_accuracy, from_model
-from derand._core.arrays import IntArray
 from experiments.datasets import Dataset, load
+from experiments.importing.frames import make_frame, name_columns, split_rows
 
 IMPORT_DATASETS = ("adult", "credit", "breast_cancer", "diabetes", "spambase")
 RADII = (0.1, 0.25, 0.5)
@@ -67,7 +66,7 @@ def compare_imported(datasets: Sequence[str] = IMPORT_DATASETS, models: Sequence
 
 
 def _measure(data: Dataset, dataset: str, name: str, trained: str) -> Imported:
-    frame, (train, test) = _make_frame(data), _split_rows(data.y)
+    frame, (train, test) = make_frame(data), split_rows(data.y)
     rows, truth = frame.iloc[train], data.y[train]
     inner = MODELS[name][1](data)
     with warnings.catch_warnings():
@@ -98,31 +97,8 @@ def _measure(data: Dataset, dataset: str, name: str, trained: str) -> Imported:
     )
 
 
-def _split_rows(labels: NDArray[Any]) -> tuple[IntArray, IntArray]:
-    """Rows to train and to test on, a fifth, with the same share of each class: the paper's are by position, and
-    spambase is sorted by class."""
-    from sklearn.model_selection import train_test_split
-
-    train, test = train_test_split(np.arange(labels.size), test_size=0.2, stratify=labels, random_state=0)
-    return np.sort(train), np.sort(test)
-
-
 def _share(right: NDArray[np.bool_]) -> float:
     return 100 * float(right.mean())
-
-
-def _make_frame(data: Dataset) -> Any:
-    """A frame with names; columns of categories have pandas' type for them, with all values of the table."""
-    import pandas as pd
-
-    frame = pd.DataFrame(data.X, columns=_name_columns(data))
-    kinds = {name: "category" if at in data.categorical else float for at, name in enumerate(frame.columns)}
-    return frame.astype(kinds)
-
-
-def _name_columns(data: Dataset) -> list[str]:
-    """Names without the characters that XGBoost or LightGBM refuse, which are written as numbers: "char_freq_[" is."""
-    return [re.sub(r'[]\[{}",:<]', lambda found: f"#{ord(found[0])}", name) for name in data.feature_names]
 
 
 def _make_ebm(data: Dataset) -> Any:
@@ -156,7 +132,7 @@ def _make_linear(data: Dataset) -> Any:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-    names = _name_columns(data)
+    names = name_columns(data)
     columns = ColumnTransformer(
         [
             ("numbers", StandardScaler(), [names[at] for at in data.numerical]),

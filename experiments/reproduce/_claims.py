@@ -112,8 +112,8 @@ def _take_largest_deviation(claim: TomlTable, sources: Sources) -> Answer:
     return Answer(max(cell.deviation or 0.0 for cell in cells))
 
 
-def _outcome(claim: TomlTable, sources: Sources, at: int = 0) -> Outcome:
-    _, line = next(_lines(claim["of"][at]))
+def _outcome(claim: TomlTable, sources: Sources) -> Outcome:
+    _, line = next(_lines(claim["of"][0]))
     return sources.outcomes(line)[0]
 
 
@@ -121,12 +121,6 @@ def _take_time_per_row(claim: TomlTable, sources: Sources) -> Answer:
     """Milliseconds per row of certifying."""
     outcome = _outcome(claim, sources)
     return Answer(1000 * float(outcome.seconds[1]) / outcome.y.size)
-
-
-def _take_time_ratio(claim: TomlTable, sources: Sources) -> Answer:
-    """How many times longer the first outcome took to certify than the second."""
-    first, second = (_outcome(claim, sources, at) for at in (0, 1))
-    return Answer(float(first.seconds[1] / second.seconds[1]) * second.y.size / first.y.size)
 
 
 def _take_splits_outside(claim: TomlTable, sources: Sources) -> Answer:
@@ -167,7 +161,6 @@ ANSWERS: Mapping[str, Callable[[TomlTable, Sources], Answer]] = {
     "gain": _take_gain,
     "largest deviation": _take_largest_deviation,
     "time per row": _take_time_per_row,
-    "time ratio": _take_time_ratio,
     "splits outside": _take_splits_outside,
     "nearest split": _take_nearest_split,
     "smaller class": _take_smaller_class,

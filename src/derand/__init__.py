@@ -25,6 +25,7 @@ _HOMES = {
     "AdditiveEnsemble": "model",
     "WeightedVote": "model",
     "Certificates": "certificates",
+    "FlipSummary": "certificates",
     "Distribution": "certificates",
     "certify": "certificates",
     "certify_interval": "certificates",
@@ -79,6 +80,7 @@ if TYPE_CHECKING:
     from derand.certificates import Attacks as Attacks
     from derand.certificates import Certificates as Certificates
     from derand.certificates import Distribution as Distribution
+    from derand.certificates import FlipSummary as FlipSummary
     from derand.certificates import IntervalAttacks as IntervalAttacks
     from derand.certificates import Intervals as Intervals
     from derand.certificates import Reasons as Reasons

@@ -577,7 +577,7 @@ def _read_number(text: str) -> float | None:
         return None
 
 
-def as_noise(noise: Noise | str | float, norm: Any = "auto", like: Noise | None = None) -> Noise:
+def as_noise(noise: Noise | str | float, norm: object = "auto", like: Noise | None = None) -> Noise:
     """A noise given as an object, as text, or as its magnitude alone.
 
     `norm`: for a number: Laplace noise in norm 1, as its ball is, and Gaussian noise in all others; `like`: for a
@@ -605,7 +605,7 @@ def as_noise(noise: Noise | str | float, norm: Any = "auto", like: Noise | None 
 
 
 def resolve_noise(
-    noise: Noise | str | float | None, default: Noise | None = None, norm: Any = "auto", like: Noise | None = None
+    noise: Noise | str | float | None, default: Noise | None = None, norm: object = "auto", like: Noise | None = None
 ) -> Noise | None:
     """A noise as users give it: None is not given and takes the default, "none" is no noise, else as `as_noise`.
 
@@ -619,6 +619,8 @@ def resolve_noise(
     return None if isinstance(noise, str) and noise == "none" else as_noise(noise, norm, like)
 
 
-def as_noise_or_none(noise: Noise | str | float | None, norm: Any = "auto", like: Noise | None = None) -> Noise | None:
+def as_noise_or_none(
+    noise: Noise | str | float | None, norm: object = "auto", like: Noise | None = None
+) -> Noise | None:
     """`resolve_noise` where not given is no noise."""
     return resolve_noise(noise, None, norm, like)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from derand._core.arrays import BoolArray, FloatArray
+from derand._core.text import join_words
 from derand._core.units import require_numbered
 from derand.model import Model
 from derand.noise import Noise
@@ -132,7 +133,7 @@ class Perturbation:
         (threat,) = self.threats
         return threat
 
-    def box(self, rows: Any) -> tuple[FloatArray, FloatArray]:
+    def box(self, rows: object) -> tuple[FloatArray, FloatArray]:
         """The least and the largest value of each number of some rows, both (n_rows, n_features).
 
         The ends belong to the box, to the last bit. Where a column changes by steps they are the outermost steps.
@@ -276,6 +277,16 @@ def _check_missing(threat: Threat, model: Model) -> None:
             f"`missing` of Threat must be 'fixed' for a linear model, got {threat.missing}: a number that appears may "
             "be anything, and what that adds to a line has no bound. Leave it out."
         )
+
+
+def describe_unused(threat: Threat, model: Model, names: Sequence[str] | None = None) -> str | None:
+    """What to say of limits of columns that the model does not use; None where there are none."""
+    named = {one for one in (*threat.limits, *threat.domain) if isinstance(one, int) and 0 <= one < model.n_features}
+    unused = sorted(named - set(model.numerical_features) - set(model.categorical_features))
+    if not unused:
+        return None
+    told = [f"column {at}" if names is None else f"column {names[at]!r}" for at in unused]
+    return f"The model does not use {join_words(told)}: what limits allow there changes nothing."
 
 
 def warn_of_nothing(threat: Threat) -> None:

@@ -133,7 +133,7 @@ class Threat:
     def name_columns(
         self,
         names: Sequence[str] | None,
-        categories: Mapping[int, Sequence[Any]] | None = None,
+        categories: Mapping[int, Sequence[object]] | None = None,
         units: Sequence[float] | None = None,
         whole: Mapping[int, tuple[int, int]] | None = None,
     ) -> Threat:
@@ -220,7 +220,7 @@ class Threat:
         return column not in self.frozen and (named or self.norm is not None)
 
 
-def _as_norm(norm: Any) -> float:
+def _as_norm(norm: object) -> float:
     """A norm, a whole number where it is one."""
     if (
         isinstance(norm, bool)
@@ -231,7 +231,7 @@ def _as_norm(norm: Any) -> float:
     return int(norm) if float(norm).is_integer() else float(norm)
 
 
-def _as_missing(missing: Any) -> int:
+def _as_missing(missing: object) -> int:
     if isinstance(missing, bool) or not isinstance(missing, int | np.integer) or missing < 0:
         raise ValueError(
             "`missing` of Threat must be 'fixed' or how many numbers may go missing or appear, 0 or larger, "
@@ -240,7 +240,7 @@ def _as_missing(missing: Any) -> int:
     return min(int(missing), _MOST)
 
 
-def _as_column(column: Any, name: str) -> Column:
+def _as_column(column: object, name: str) -> Column:
     if isinstance(column, bool) or not isinstance(column, int | np.integer | str):
         raise TypeError(f"`{name}` of Threat must name columns by number or name, got {column!r}.")
     return column if isinstance(column, str) else int(column)
@@ -252,7 +252,7 @@ def _find_column(column: Column, known: Mapping[str, int], name: str) -> Column:
     return look_up(column, known, f"`{name}` of Threat")
 
 
-def find_column(column: Any, names: Sequence[str] | None, n_features: int, what: str) -> int:
+def find_column(column: object, names: Sequence[str] | None, n_features: int, what: str) -> int:
     """The number of a column that is given by name or number, for a table with these names.
 
     `what`: names the parameter in errors, such as "`monotone`".
@@ -269,7 +269,7 @@ def find_column(column: Any, names: Sequence[str] | None, n_features: int, what:
     return int(column)
 
 
-def _as_limit(limit: Any, column: Any) -> Limit:
+def _as_limit(limit: object, column: object) -> Limit:
     what = f"`limits` of Threat for {column!r}"
     if isinstance(limit, str):
         number, percent, rest = limit.partition("%")
@@ -289,7 +289,7 @@ def _as_limit(limit: Any, column: Any) -> Limit:
     return (down, up) if isinstance(limit, tuple | list) else down
 
 
-def _as_domain(domain: Any, column: Any) -> tuple[float, float]:
+def _as_domain(domain: object, column: object) -> tuple[float, float]:
     what = f"`domain` of Threat for {column!r}"
     if not isinstance(domain, tuple | list) or len(domain) != 2:
         raise TypeError(f"{what} must be a pair (lowest, highest), got {domain!r}.")
@@ -299,11 +299,11 @@ def _as_domain(domain: Any, column: Any) -> tuple[float, float]:
     return lowest, highest
 
 
-def _as_step(step: Any, column: Any) -> float:
+def _as_step(step: object, column: object) -> float:
     return as_positive(step, f"`steps` of Threat for {column!r}")
 
 
-def _as_values(values: Any, column: Any) -> tuple[Any, ...]:
+def _as_values(values: object, column: object) -> tuple[object, ...]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise TypeError(f"`may_become` of Threat for {column!r} must be a list of values, got {values!r}.")
     return tuple(values)
@@ -319,7 +319,7 @@ _READERS: dict[str, Callable[[Any, Any], Any]] = {
 COLUMN_FIELDS = tuple(_READERS)
 
 
-def as_budget(l0: Any) -> int:
+def as_budget(l0: object) -> int:
     """A number of categorical features that may change."""
     if isinstance(l0, bool) or not isinstance(l0, int | np.integer) or l0 < 0:
         raise ValueError(f"`l0` must be a number of categorical features that may change, 0 or larger, got {l0!r}.")
@@ -335,7 +335,7 @@ def as_threats(l0: int | Iterable[int] | None, unseen: bool | None, threat: Thre
             given = "l0" if l0 is not None else "unseen"
             raise ValueError(f"Give `{given}` or `threat`, got both: write Threat({given}=...) alone.")
         return [threat]
-    budgets: list[Any] = [0] if l0 is None else [l0] if np.ndim(l0) == 0 else list(l0)  # type: ignore[arg-type]
+    budgets: list[object] = [0] if l0 is None else [l0] if np.ndim(l0) == 0 else list(l0)  # type: ignore[arg-type]
     return [Threat(l0=as_budget(budget), unseen=True if unseen is None else unseen) for budget in budgets]
 
 
@@ -347,7 +347,7 @@ def refuse_category(name: str, column: str) -> ValueError:
     )
 
 
-def _warn_of_strange(chosen: Sequence[Any], codes: Mapping[Any, float], column: str | int) -> None:
+def _warn_of_strange(chosen: Sequence[object], codes: Mapping[object, float], column: str | int) -> None:
     """Say which values of `may_become` no training row had: they are allowed, and often misspelt."""
     strange = [value for value in chosen if value not in codes]
     if strange:

@@ -56,6 +56,7 @@ def parse_changes(
     *,
     norm: str | None = None,
     l0: int | None = None,
+    unseen: bool | None = None,
     limits: Iterable[str] = (),
     domain: Iterable[str] = (),
     steps: Iterable[str] = (),
@@ -67,7 +68,8 @@ def parse_changes(
     """Fields of Threat from texts; what is not given is left out.
 
     `norm`: one of NORMS; `limits`: COLUMN=VALUE each, where VALUE is "5%", "500" or "down:up"; `domain`:
-    COLUMN=LOW:HIGH; `steps`: COLUMN=NUMBER; `frozen`: names of columns; `missing`: how many numbers may go missing or
+    COLUMN=LOW:HIGH; `steps`: COLUMN=NUMBER; `frozen`: names of columns; `unseen`: whether
+    a category may become a value that training did not see; `missing`: how many numbers may go missing or
     appear; None is "fixed"; `units`: COLUMN=NUMBER: what counts as a change of 1; `whole`: whether columns that are
     known to hold whole numbers stay whole; False says nothing.
 
@@ -76,7 +78,7 @@ def parse_changes(
     >>> parse_changes(norm="none", limits=["income=5%", "score=0:30"])
     {'limits': {'income': '5%', 'score': (0.0, 30.0)}, 'norm': None}
     """
-    given: dict[str, Any] = {
+    given: dict[str, object] = {
         "frozen": list(frozen),
         "limits": parse_pairs(limits, "limit", "COLUMN=VALUE", _parse_limit),
         "domain": parse_pairs(domain, "domain", "COLUMN=LOW:HIGH", _parse_domain),
@@ -88,10 +90,12 @@ def parse_changes(
         found["norm"] = _parse_norm(norm)
     if whole:
         found["whole"] = True
-    return found | {name: value for name, value in (("l0", l0), ("missing", missing)) if value is not None}
+    return found | {
+        name: value for name, value in (("l0", l0), ("unseen", unseen), ("missing", missing)) if value is not None
+    }
 
 
-def change_threat(threat: Threat, changes: Mapping[str, Any]) -> Threat:
+def change_threat(threat: Threat, changes: Mapping[str, object]) -> Threat:
     """A threat with some fields changed; values that make no sense are bad input.
 
     Examples
@@ -250,13 +254,13 @@ def _refuse_huge(value: object) -> None:
         raise ValueError(f"the number {quote_short(str(value))} is too large.")
 
 
-def _require_table(value: object, key: str) -> Mapping[str, Any]:
+def _require_table(value: object, key: str) -> Mapping[str, object]:
     if not isinstance(value, dict):
         raise ValueError(f"`{key}` must be a table by column name, got {quote_short(value)}.")
     return value
 
 
-def _read_units(given: object, names: Sequence[str] | None, units: Sequence[float] | None) -> list[Any]:
+def _read_units(given: object, names: Sequence[str] | None, units: Sequence[float] | None) -> list[object]:
     """One unit per column, from a list or a table by name."""
     if isinstance(given, list):
         return given
@@ -268,7 +272,7 @@ def _read_units(given: object, names: Sequence[str] | None, units: Sequence[floa
     return list(named.resolve(names, units, "`units`"))
 
 
-def _make_threat(make: Callable[..., Threat], given: Mapping[str, Any]) -> Threat:
+def _make_threat(make: Callable[..., Threat], given: Mapping[str, object]) -> Threat:
     """The threat, where a wrong type is bad input and no fault of a program."""
     try:
         return make(**given)

@@ -104,9 +104,8 @@ def _set_threshold(X: Any, y: Any) -> Any:
         ),
         (_set_threshold, "at a probability of 0.3"),
         (lambda X, y: catboost.CatBoostClassifier(), "must be fitted"),
-        (lambda X, y: _classify(X, y, depth=4), "joint cells"),
     ],
-    ids=["poisson", "targets", "threshold", "unfitted", "deep"],
+    ids=["poisson", "targets", "threshold", "unfitted"],
 )
 def test_what_is_refused(make: Any, words: str) -> None:
     X, y = make_numbers()

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from derand import Threat, from_model, load, save
-from derand.convert import compare_scores, probe_rows, read_model
+from derand.convert import compare_scores, is_explained, probe_rows, read_model
 
 glassbox = pytest.importorskip("interpret.glassbox")
 
@@ -194,18 +194,8 @@ def make_refused() -> dict[str, tuple[Any, str]]:
     frame, y = make_frame()
     classifier, regressor = glassbox.ExplainableBoostingClassifier, glassbox.ExplainableBoostingRegressor
     few = {**QUICK, "max_rounds": 3}
-    numbers = frame[["age", "debt", "hours"]].assign(more=frame["debt"] + frame["hours"], most=frame["debt"] * 2)
-    chain = [(0, 1), (1, 2), (2, 3), (3, 4)]
     return {
         "unfitted": (classifier(), "must be fitted, got an ExplainableBoostingClassifier"),
-        "chain": (
-            classifier(interactions=chain, **few).fit(numbers, y),
-            r"Pairs join 5 columns \('age', 'debt', 'hours', 'more', 'most'\) into one function of .* interactions=0",
-        ),
-        "category": (
-            classifier(interactions=[(0, 2)], **few).fit(frame, y),
-            r"join the categories of column 'job' with other columns \('age', 'job'\).*interactions=0",
-        ),
         "link": (regressor(objective="poisson_deviance", **few).fit(frame, y + 1), "link 'log'"),
         "one class": (classifier(**few).fit(frame, np.zeros(len(y))), "two classes or more apart, got 1"),
     }
@@ -218,3 +208,23 @@ def test_what_cannot_be_read_is_refused_by_name() -> None:
     for theirs, message in cases.values():
         with pytest.raises(ValueError, match=message):
             from_model(theirs)
+
+
+def test_any_pairs_are_read() -> None:
+    """A chain of pairs, and pairs of numbers and categories, become trees; what is in no pair stays a function."""
+    frame, y = make_frame()
+    few = {**QUICK, "max_rounds": 30}
+    numbers = frame[["age", "debt", "hours"]].assign(more=frame["debt"] + frame["hours"], most=frame["debt"] * 2)
+    chain = [(0, 1), (1, 2), (2, 3), (3, 4)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for table, pairs, joined in ((numbers, chain, (0, 1, 2, 3, 4)), (frame, [(0, 2)], (0, 2))):
+            theirs = glassbox.ExplainableBoostingClassifier(interactions=pairs, **few).fit(table, y)
+            imported = from_model(theirs, table)
+            trees = [term for term in imported.ensemble_.terms if term.is_tree]
+            assert [term.features for term in trees] == [joined]
+            np.testing.assert_allclose(imported.decision_function(table), theirs.decision_function(table), atol=1e-12)
+            reading = read_model(theirs)
+            model = reading.build()
+            assert is_explained(reading, model, probe_rows(reading, model, N_PROBES))
+            assert model.bound_errors(np.zeros((1, table.shape[1]))).max() / model.levels < 1e-10

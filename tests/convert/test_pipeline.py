@@ -24,7 +24,7 @@ from sklearn.ensemble import (
 from sklearn.feature_selection import SelectKBest, VarianceThreshold
 from sklearn.impute import KNNImputer, SimpleImputer
 from sklearn.linear_model import Lasso, LogisticRegression, Ridge, RidgeClassifier, SGDClassifier
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import FixedThresholdClassifier, GridSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
@@ -43,7 +43,16 @@ from sklearn.preprocessing import (
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import get_tags
 
-from derand import AdditiveClassifier, AdditiveRegressor, Threat, from_model, load, save
+from derand import (
+    AdditiveClassifier,
+    AdditiveRegressor,
+    SmoothedClassifier,
+    StumpClassifier,
+    Threat,
+    from_model,
+    load,
+    save,
+)
 from derand.convert import is_explained, probe_rows, read_model
 from derand.convert.pipelines._links import Ordered
 from derand.convert.readers._sklearn_linear import bound_dot_error
@@ -381,8 +390,8 @@ class _Doubler(TransformerMixin, BaseEstimator):
         (make_pipeline(StandardScaler(), OneHotEncoder(), STUMPS), "takes for categories"),
         (FeatureUnion([("a", StandardScaler())]), "FeatureUnion"),
         (
-            make_pipeline(StandardScaler(), AdditiveClassifier(radius=0.1, regularization=0.1)),
-            "smoothed by noise in the units of its own columns",
+            make_pipeline(SimpleImputer(), AdditiveClassifier(radius=0.1, regularization=0.1)),
+            "'simpleimputer'.* before the noise of derand.AdditiveClassifier, and not by a scale and a shift alone",
         ),
         (
             make_pipeline(FeatureUnion([("a", StandardScaler())], transformer_weights={"a": 2.0}), STUMPS),
@@ -394,12 +403,6 @@ class _Doubler(TransformerMixin, BaseEstimator):
 def test_what_cannot_be_read_is_refused_by_the_name_of_its_step(model: Any, match: str) -> None:
     with pytest.raises((ValueError, TypeError), match=match):
         from_model(model.fit(*THREE))
-
-
-def test_deep_forests_that_share_columns_are_refused() -> None:
-    model = make_pipeline(StandardScaler(), RandomForestClassifier(n_estimators=5, random_state=0)).fit(*TWO)
-    with pytest.raises(ValueError, match=r"Trees join \d+ columns .* joint cells"):
-        from_model(model)
 
 
 def test_unfitted_pipelines_and_no_model_at_the_end_are_refused() -> None:
@@ -603,3 +606,50 @@ def test_random_pipelines_of_lines_score_as_the_library_does(seed: int) -> None:
     assert not reading.shapes
     assert not set(ensemble.refuses_missing) & {0, 2}
     assert is_explained(reading, ensemble, probe_rows(reading, ensemble, 1_000, seed=seed))
+
+
+@pytest.mark.parametrize("noise", ["gaussian:0.2", "laplace:0.1", "uniform:0.4"])
+@pytest.mark.parametrize("scaler", [StandardScaler(), RobustScaler(), MinMaxScaler(feature_range=(-2, 3))], ids=repr)
+def test_a_smoothed_model_behind_scalers_is_certified_as_without_them(noise: str, scaler: Any, tmp_path: Path) -> None:
+    """Its noise becomes one in units of the table: labels, probabilities and radii are those of the last step."""
+    rng = np.random.default_rng(0)
+    columns = {"income": rng.normal(50_000, 12_000, 700), "debt": -rng.gamma(2, 4_000, 700)}
+    X = pd.DataFrame(columns | {"x": rng.normal(size=700)})
+    y = (X["income"] / 12_000 + X["debt"] / 5_000 + rng.normal(0, 0.7, 700) > 2.5).astype(int)
+    inner = AdditiveClassifier(noise=noise, norm=1, radius=0.2, regularization=1.0, scaling=None)
+    pipeline = make_pipeline(scaler, inner).fit(X, y)
+    model, scaled, last = from_model(pipeline, X), pipeline[:-1].transform(X), pipeline[-1]
+    assert model.noise_.magnitude == last.noise_.magnitude
+    np.testing.assert_allclose(model.predict_proba(X), pipeline.predict_proba(X), rtol=0, atol=1e-12)
+    assert (model.predict(X) == pipeline.predict(X)).all()
+    found, own = model.certify(X, threat=Threat(norm=1)), last.certify(scaled, threat=Threat(norm=1))
+    np.testing.assert_allclose(found.radius, own.radius, rtol=1e-5, atol=1e-5)
+    assert 0 < model.ensemble_.score_error / model.ensemble_.members[0].levels < 1e-7
+    within = model.certify(X, threat=Threat(norm=None, limits={"income": "3%"}))
+    assert within.flips is not None
+    assert within.witness is not None
+    flipped = pipeline.predict(model.decode_rows(within.witness[within.flips]))
+    assert (flipped != found.label[within.flips]).all()
+    save(model, tmp_path / "model.json")
+    assert (load(tmp_path / "model.json").certify(X, threat=Threat(norm=1)).radius == found.radius).all()
+
+
+def test_noise_that_no_noise_on_the_table_equals_is_refused() -> None:
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=200), "b": rng.normal(size=200)})
+    y = (X["a"] + X["b"] > 0).astype(int)
+    twice = FeatureUnion([("one", StandardScaler()), ("two", MinMaxScaler())])
+    smoothed = AdditiveClassifier(noise="gaussian:0.2", radius=0.1, regularization=1.0)
+    with pytest.raises(ValueError, match=r"is given to derand\.AdditiveClassifier more than once"):
+        from_model(make_pipeline(twice, smoothed).fit(X, y))
+    with pytest.raises(ValueError, match="answers by votes of noisy copies"):
+        from_model(make_pipeline(StandardScaler(), StumpClassifier()).fit(X, y))
+    pipeline = make_pipeline(StandardScaler(), smoothed).fit(X, y)
+    with pytest.raises(ValueError, match="which is smoothed: give the pipeline itself"):
+        from_model(FixedThresholdClassifier(pipeline, threshold=0.3, response_method="predict_proba").fit(X, y))
+    moved = from_model(pipeline, decision_threshold=0.3)
+    assert (moved.predict(X) == (pipeline.predict_proba(X)[:, 1] > 0.3)).all()
+    plain = from_model(pipeline, noise="none")
+    assert plain.noise_ is None
+    with pytest.raises(ValueError, match="is smoothed already"):
+        SmoothedClassifier(make_pipeline(StandardScaler(), smoothed), noise="gaussian:0.1").fit(X, y)

@@ -90,16 +90,5 @@ def test_what_cannot_be_read_is_refused_with_the_reason() -> None:
     for loss in ("poisson", "gamma"):
         with pytest.raises(ValueError, match=f"'{loss}'.*exponential"):
             from_model(HistGradientBoostingRegressor(loss=loss, max_iter=2).fit(X, y))
-    with pytest.raises(ValueError, match=r"Trees join 10 columns .*no_interactions"):
-        from_model(HistGradientBoostingRegressor().fit(X, y))
     with pytest.raises(ValueError, match="must be fitted"):
         from_model(HistGradientBoostingRegressor())
-    people, label = _make_people()
-    with pytest.raises(
-        ValueError, match=r"join the categories of column .* with other columns.*'income'.*no_interactions"
-    ):
-        from_model(
-            HistGradientBoostingClassifier(categorical_features=["job"], max_depth=2, max_iter=3).fit(
-                people[["income", "job"]], label
-            )
-        )

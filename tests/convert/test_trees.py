@@ -12,11 +12,10 @@ import pytest
 
 from derand import AdditiveEnsemble
 from derand.convert._cells import CellFunctions
+from derand.convert._forests import LEAF, UNSEEN, join_forests, shape_forest
 from derand.convert._reading import Reading
-from derand.convert._trees import LEAF, UNSEEN, Tree, bound_sum_error, sum_trees
+from derand.convert._trees import Tree, TreeReading, bound_sum_error, part_trees, sum_trees
 from derand.tables import TableEncoding
-
-CURE = "train with max_depth=1"
 
 
 @dataclass
@@ -91,18 +90,26 @@ def walk(tree: Node, row: np.ndarray, n_codes: int) -> Any:
 def test_sums_equal_walking_all_trees(seed: int, n_outputs: int) -> None:
     rng = np.random.default_rng(seed)
     n_codes = 4  # the group of column 4 refuses missing values
-    groups = [[0], [1], [2, 3], [4]] if seed % 2 else [[0], [1, 4], [2], [3]]
+    groups = {
+        0: [[0], [1, 4], [2], [3]],
+        1: [[0], [1], [2, 3], [4]],
+        2: [[0, 1, 2, 3], [4]],  # categories beside numbers stay trees
+        3: [[0, 3], [1, 2], [4]],
+    }[seed]
     refusing = next(group for group in groups if 4 in group)
-    drawn = [groups[rng.integers(4)] for _ in range(40)]
+    drawn = [groups[rng.integers(len(groups))] for _ in range(40)]
     trees = [draw_tree(rng, group, int(rng.integers(1, 4)), n_outputs, n_codes) for group in drawn]
     arrays = [make_tree(tree, takes_missing=group != refusing) for tree, group in zip(trees, drawn, strict=True)]
     encoding = TableEncoding(5, None, {0: tuple("abcd")})
-    total, constant = sum_trees(arrays, encoding, n_outputs, CURE)
+    total, constant = sum_trees(part_trees(arrays, encoding), encoding, n_outputs)
     assert len(total.tables) <= 1
-    assert all(grid.features in ((2, 3), (1, 4)) for grid in total.grids)
+    assert all(grid.features in ((2, 3), (1, 4), (1, 2)) for grid in total.grids)
+    assert len(total.trees) == (seed > 1)
     classes = np.arange(max(n_outputs, 2))
     intercept = constant if n_outputs > 1 else float(constant[0])
-    reading = Reading(encoding, total.shapes, total.grids, total.tables, intercept, classes, total.error)
+    reading = Reading(
+        encoding, total.shapes, total.grids, total.tables, intercept, classes, total.error, trees=total.trees
+    )
     model = reading.build()
     rows = rng.normal(size=(200, 5)).round(1)
     rows[:, 0] = rng.integers(-1, n_codes, size=200)
@@ -121,7 +128,8 @@ def test_sums_equal_walking_all_trees(seed: int, n_outputs: int) -> None:
 
 
 def sum_up(trees: list[Node], encoding: TableEncoding, *, takes_missing: bool = True) -> CellFunctions:
-    return sum_trees([make_tree(tree, takes_missing=takes_missing) for tree in trees], encoding, 1, CURE)[0]
+    arrays = [make_tree(tree, takes_missing=takes_missing) for tree in trees]
+    return sum_trees(part_trees(arrays, encoding), encoding, 1)[0]
 
 
 def test_sums_do_not_lose_small_leaves_beside_large_ones() -> None:
@@ -141,7 +149,8 @@ def test_pruned_nodes_are_not_read() -> None:
     assert more.largest_leaves.tolist() == [2.0]
 
 
-def test_trees_that_join_too_much_are_refused() -> None:
+def test_trees_that_join_much_stay_trees() -> None:
+    """More than four columns or a million cells, or categories beside other columns."""
     encoding = TableEncoding(6, tuple("abcdef"), {5: ("x", "y")})
 
     def chain(columns: list[int]) -> Node:
@@ -150,16 +159,64 @@ def test_trees_that_join_too_much_are_refused() -> None:
             tree = Split(column, 0.0, tree, 0.5)
         return tree
 
-    with pytest.raises(ValueError, match=r"join 5 columns .* 243 joint cells.*: train with max_depth=1"):
-        sum_up([chain([0, 1, 2]), chain([2, 3, 4])], encoding)
+    (wide,) = sum_up([chain([0, 1, 2]), chain([2, 3, 4])], encoding).trees
+    assert (wide.roots.size, np.unique(wide.columns).tolist()) == (2, [0, 1, 2, 3, 4])
     many: list[Node] = [Split(0, 0.0, Split(1, 1.0, 2.0, float(k)), float(k)) for k in range(1200)]
-    with pytest.raises(ValueError, match=r"join 2 columns \('a', 'b'\) .* 1\.44e\+06 joint cells"):
-        sum_up(many, encoding, takes_missing=False)
-    mixed = Split(5, 0.0, Split(0, 1.0, 2.0), left_codes=frozenset([0]), missing_left=True)
-    with pytest.raises(ValueError, match=r"join the categories of column .* with other columns"):
-        sum_up([mixed], encoding)
-    with pytest.raises(ValueError, match="both as a number and as a category"):
-        sum_up([Split(5, 0.0, 1.0)], encoding)
+    (fine,) = sum_up(many, encoding, takes_missing=False).trees
+    assert (fine.roots.size, fine.refused) == (1200, (0, 1))
+    mixed = Split(5, 0.0, Split(0, 1.0, 2.0), left_codes=frozenset([0, UNSEEN]), missing_left=True)
+    (one,) = sum_up([mixed], encoding).trees
+    assert (one.categories, [codes.tolist() for codes in one.left_codes]) == (((5, 2),), [[-1, 0]])
+
+
+def _join_all(tree: Node) -> Node:
+    """The same with one split more of each of six columns, so that it joins too many to be a function of cells."""
+    for column in range(1, 6):
+        tree = Split(column, 0.0, tree, 0.5)
+    return tree
+
+
+@pytest.mark.parametrize(
+    ("tree", "words"),
+    [
+        (Split(6, 0.0, 1.0), "both as a number and as a category"),
+        (Split(0, 0.0, 1.0, math.nan), "threshold of the trees is NaN"),
+        (Split(0, 0.0, math.nan), "leaf of the trees is NaN"),
+        (Split(0, 0.0, math.inf), "leaf of the trees is NaN or infinite"),
+    ],
+    ids=["kinds", "threshold", "leaf", "infinity"],
+)
+@pytest.mark.parametrize("is_deep", [False, True])
+def test_what_is_no_tree_is_refused(tree: Node, words: str, is_deep: bool) -> None:
+    encoding = TableEncoding(7, None, {6: ("x", "y")})
+    with pytest.raises(ValueError, match=words):
+        sum_up([_join_all(tree) if is_deep else tree], encoding)
+
+
+def test_no_trees_are_refused() -> None:
+    nothing = TreeReading([], np.zeros(1), TableEncoding(1, None, {}), None, "none", None, "a model", 1, 2.0**-53)
+    with pytest.raises(ValueError, match="a model has no trees"):
+        nothing.sum_up()
+
+
+def test_terms_of_trees_hold_no_idle_nodes() -> None:
+    """Infinite edges become finite ones, splits that part nothing are left out, shared nodes are copied."""
+    encoding = TableEncoding(3, None, {})
+    pruned = Split(0, Split(1, 1.0, 2.0, math.inf, missing_left=True), Split(1, 3.0, 4.0, -math.inf), 0.5)
+    tree = make_tree(pruned)
+    shared = Tree(np.array([0, 1, -1, -1]), np.array([0.0, 1.0, 0, 0]), np.array([1, 2, 0, 0]), np.array([1, 3, 0, 0]),
+                  np.array([[0.0], [0.0], [5.0], [6.0]]), np.zeros(4, dtype=bool))  # fmt: skip
+    shape, lone = shape_forest(join_forests([tree.forest, shared.forest, make_tree(7.0).forest]), encoding)
+    assert shape is not None
+    assert [leaf.tolist() for leaf in lone] == [[7.0]]
+    assert shape.columns.tolist() == [0, 1]  # column 1 of the first tree parts nothing, column 0 of the second neither
+    assert sorted(shape.values.ravel().tolist()) == [1.0, 4.0, 5.0, 6.0]
+    gapped = make_tree(Split(0, 1.0, 2.0, math.inf))
+    (model,) = [one for one in [shape_forest(gapped.forest, encoding)[0]] if one is not None]
+    assert np.isfinite(model.edges).all()
+    reading = Reading(encoding, classes=np.arange(2), trees=[model]).build()
+    scores = reading.terms[0].score_rows(np.array([[-1e300, 0, 0], [1e300, 0, 0], [np.nan, 0, 0]]))
+    assert (scores / reading.levels).tolist() == [1.0, 1.0, 2.0]
 
 
 def test_errors_of_sums_in_single_precision_are_covered() -> None:

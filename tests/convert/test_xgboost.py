@@ -147,9 +147,8 @@ def test_a_file_is_the_model(suffix: str, tmp_path: Path) -> None:
         (lambda X, y: xgboost.XGBClassifier(), "must be fitted"),
         (lambda X, y: xgboost.XGBRanker(**OPTIONS).fit(X, y, group=[20] * 20), "rank"),
         (lambda X, y: xgboost.XGBRegressor(**OPTIONS).fit(X, np.stack([y, y], axis=1)), "several targets"),
-        (lambda X, y: _classify(X, y, max_depth=4), "joint cells"),
     ],
-    ids=["poisson", "logistic", "gblinear", "hinge", "missing", "unfitted", "rank", "targets", "deep"],
+    ids=["poisson", "logistic", "gblinear", "hinge", "missing", "unfitted", "rank", "targets"],
 )
 def test_what_is_refused(make: Any, words: str) -> None:
     X, y = make_numbers()

@@ -57,6 +57,15 @@ def test_without_a_listener_the_terminal_is_told(
     assert capsys.readouterr().err == ("derand: compiling\n" if is_terminal else "")
 
 
+def test_announcements_can_be_heard_alone() -> None:
+    """As a command does whose standard error is a file."""
+    heard: list[str] = []
+    with progress.hear_announcements(heard.append):
+        progress.tell("digging")
+        progress.announce("compiling")
+    assert heard == ["compiling"]
+
+
 @pytest.mark.parametrize("n_threads", [1, 2])
 def test_rows_are_counted_once_in_a_while(n_threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of these rows, not those of other work within it."""

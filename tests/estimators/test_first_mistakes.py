@@ -27,6 +27,7 @@ from derand import (
     measure_answers,
 )
 from derand.estimators._inputs import read_labels, warn_of_lone_labels
+from derand.tables import ColumnWarning
 
 RNG = np.random.default_rng(0)
 N = 60
@@ -195,3 +196,14 @@ def test_limits_of_a_category_name_it() -> None:
     clf = StumpClassifier().fit(frame, Y)
     with pytest.raises(ValueError, match="`limits` of Threat must name numerical columns, got 'job', which is categor"):
         clf.certify(frame, threat=Threat(limits={"job": 1}))
+
+
+def test_an_identifier_as_a_number_to_be_predicted_is_told() -> None:
+    """By its name, which a target of pandas has; an array of the same numbers says nothing."""
+    numbers = pd.Series(RNG.permutation(10**6)[:N], name="customer_id")
+    model = AdditiveRegressor(radius=0.1, regularization=1.0)
+    with pytest.warns(ColumnWarning, match="The target 'customer_id' has another whole number in every row"):
+        model.fit(X, numbers)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ColumnWarning)
+        model.fit(X, numbers.to_numpy())

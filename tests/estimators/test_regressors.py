@@ -276,3 +276,21 @@ def test_infinite_values_are_told_what_to_do(diabetes: Any) -> None:
     X[3, 2] = np.inf
     with pytest.raises(ValueError, match="replace it by a finite number, or by NaN where it stands for a missing one"):
         gaps.predict(X)
+
+
+def test_explanations_start_at_the_mean_prediction(tmp_path: Path) -> None:
+    """Of the training rows, also under noise and from a file; pushes add up to the answer from there."""
+    frame, y = make_table()
+    for regressor in (
+        AdditiveRegressor(regularization=1.0, noise="none"),
+        StumpRegressor(noise="gaussian:0.3", rule="mean"),
+    ):
+        fitted = regressor.set_params(scaling="standard").fit(frame, y)
+        told = fitted.explain(frame.iloc[3], 0.1)
+        assert told.base == pytest.approx(fitted.predict(frame).mean(), rel=1e-9)
+        assert told.base + math.fsum(one.size for one in told.pushes) + told.rest == pytest.approx(told.value)
+        assert "on average over training rows" in str(told)
+        save(fitted, tmp_path / "model.json")
+        assert load(tmp_path / "model.json").explain(frame.iloc[3], 0.1).base == told.base
+        del fitted.term_means_
+        assert "on average over all steps" in str(fitted.explain(frame.iloc[3], 0.1))

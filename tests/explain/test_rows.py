@@ -284,8 +284,6 @@ def test_times_are_told_to_the_second() -> None:
 def test_one_row_for_certify_is_told_how(clf: StumpClassifier) -> None:
     with pytest.raises(ValueError, match=r"got a Series: give `frame\.iloc\[\[0\]\]`"):
         clf.certify(LOANS.iloc[0])
-    with pytest.raises(ValueError, match=r"got a dict: give `pandas\.DataFrame\(\[row\]\)`"):
-        clf.certify(LOANS.iloc[0].to_dict())
 
 
 def test_radii_in_whole_steps_are_told_where_they_are_larger() -> None:

@@ -9,13 +9,34 @@ import pytest
 from matplotlib.figure import Figure
 
 from derand import AdditiveEnsemble, CategoryTable, StepFunction, certify, load, plot, save
-from derand.model import TERMS, GridTerm, Term
+from derand.model import TERMS, GridTerm, Term, TreeTerm
 from experiments.baselines.monte_carlo import certify_by_sampling
 
 EXAMPLES: dict[str, Term] = {
     "step_function": StepFunction(0, [-0.5, 0.25, 1.0], [0, 3, -2, 5]),
     "category_table": CategoryTable(0, [0, 1, 2], [-2, 0, 3], other=1),
     "grid_term": GridTerm((0,), ([-0.5, 0.25, 1.0],), [0, 3, -2, 5]),
+}
+TREES: dict[str, TreeTerm] = {
+    "numbers": TreeTerm(
+        [0], [0, 0, 0], [0.25, -0.5, 1.0], [1, -1, -3], [2, -2, -4], [0, 3, -2, 5], [False] * 3, refused=[0]
+    ),
+    "missing": TreeTerm(
+        [0, 1], [0, 0], [0.25, 1.0], [-1, -3], [-2, -4], [0, 3, -2, 5], [True, False], rounding=2.0**-20
+    ),
+    "categories": TreeTerm(
+        [0, 1],
+        [0, 0],
+        [0.0, 0.0],
+        [-1, -3],
+        [-2, -4],
+        [0, 3, -2, 5],
+        [True, False],
+        [0, 1],
+        [[-1, 0], [1, 2]],
+        [(0, 3)],
+    ),
+    "magnitudes": TreeTerm([0], [0], [0.25], [-1], [-2], [0, 3], [True], rounding=0.5, magnitudes=[[1.5], [0.0]]),
 }
 """One term of each kind, on column 0; a new kind needs a row."""
 OTHER = StepFunction(1, [0.0], [-2, 2])
@@ -29,7 +50,7 @@ WITH_GAPS: dict[str, Term] = {
 """The same with a cell for missing values; of several columns, tests/model/test_grid.py."""
 
 
-@pytest.fixture(params=sorted(set(TERMS) - {"linear_term"}))  # which has no cells: tests/model/test_linear.py
+@pytest.fixture(params=sorted(set(TERMS) - {"linear_term", "tree_term"}))  # which have no cells
 def term(request: pytest.FixtureRequest) -> Term:
     """An example of each registered kind."""
     return EXAMPLES[request.param]
@@ -95,3 +116,70 @@ def test_a_cell_for_missing_values_is_scored_saved_and_certified(gapped: Term, t
         found, twin = (certify(one, rows, noise, rule=rule, proof="best") for one in (model, shifted))
         assert found.label.tolist() == twin.label.tolist()
         np.testing.assert_allclose(found.radius, twin.radius, rtol=1e-2)
+
+
+@pytest.mark.parametrize("name", sorted(TREES))
+def test_trees_come_back_from_a_file_with_their_scores(name: str, tmp_path: Path) -> None:
+    """Saved and loaded they are the same, and no score is beyond their range."""
+    term = TREES[name]
+    model = AdditiveEnsemble([term, OTHER], 0, 2)
+    save(model, tmp_path / "model.json")
+    again = load(tmp_path / "model.json")
+    assert again.terms[0].describe() == term.describe()
+    column = [-1.0, -0.5, 0.0, 0.25, 1.0, 2.0, -1.0] + ([] if term.refused else [np.nan])
+    rows = np.array([[x, y] for x in column for y in (-0.3, 0.8)])
+    np.testing.assert_array_equal(again.score(rows), model.score(rows))
+    np.testing.assert_array_equal(again.bound_errors(rows), model.bound_errors(rows))
+    low, high = term.score_range()
+    scores = term.score_rows(rows)
+    assert low <= scores.min() <= scores.max() <= high
+    assert (term.evaluate(rows[:, :1]) == scores).all()
+    with pytest.raises(ValueError, match="certify them without noise"):
+        term.expect(rows, [])
+    assert term.is_tree
+    assert model.has_trees
+
+
+@pytest.mark.parametrize("name", sorted(TREES))
+def test_trees_certify_without_noise(name: str) -> None:
+    """Labels are those of scores."""
+    model = AdditiveEnsemble([TREES[name], OTHER], 0, 2)
+    found = certify(model, ROWS, None, rule="mean")
+    assert found.label.tolist() == (model.score(ROWS) > 0).astype(int).tolist()
+
+
+ODD = [
+    None,
+    "x",
+    [],
+    [[1]],
+    [1.5],
+    [-1],
+    [10**20],
+    [float("nan")],
+    {},
+    True,
+    -1,
+    1e400,
+    [[0], [1, 2]],
+    ["a"],
+    [-(2**63)],
+]
+
+
+@pytest.mark.parametrize("name", sorted(TREES))
+def test_odd_arguments_of_trees_are_refused_in_one_line(name: str) -> None:
+    """Whatever stands in one of them: a term that scores rows, or an error that names the term."""
+    described = TREES[name].describe()
+    messages = []
+    for argument in described:
+        for odd in ODD:
+            try:
+                model = AdditiveEnsemble([TreeTerm(**{**described, argument: odd})], 0, 2)
+                model.bound_errors(ROWS)
+                assert model.score(ROWS).shape == (len(ROWS),)
+            except ValueError as error:
+                messages.append(str(error))
+    assert len(messages) > 10 * len(described)
+    assert all("TreeTerm" in one or "trees take no missing" in one for one in messages)
+    assert not any("\n" in one for one in messages)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.ensemble import GradientBoostingClassifier
 
-from derand import StumpClassifier, from_model
+from derand import StumpClassifier, Threat, from_model
 from derand.estimators import TRAINERS
 from derand.report import Report
 from derand.storage._estimators import CLASSIFIER, list_estimators
@@ -114,3 +116,66 @@ def test_a_report_goes_by_what_the_model_was_trained_for() -> None:
     row = told["rows"]["table"][0]
     assert row["pushes"] is not None
     assert abs(row["pushes"]["total"]) < 20
+
+
+def test_classes_are_called_as_people_call_them() -> None:
+    """In the whole page, also where names sort in another order than labels; figures are the model's."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"income": rng.normal(50, 10, 120), "job": rng.choice(["cook", "clerk"], 120)})
+    y = np.where(X["income"] + rng.normal(0, 4, 120) > 50, 1, 0)
+    clf = StumpClassifier(noise="gaussian:0.25", scaling="standard", class_weight={0: 1.0, 1: 1.5}).fit(X, y)
+    asked: dict[str, Any] = {"X_train": X, "y_train": y, "compare": clf, "subgroups": "job", "title": "t"}
+    names = {0: "repaid", 1: "default"}
+    plain, named = Report(clf, X, y, **asked), Report(clf, X, pd.Series(y), class_names=names, **asked)
+    assert named.to_dict()["model"]["classes"] == ["repaid", "default"]
+    own, theirs = (json.dumps(one.to_dict()["accuracy"]) for one in (plain, named))
+    assert theirs.replace("repaid", "0").replace("default", "1") == own
+    sums = [{mark["what"]: mark["sha256"] for mark in one.to_dict()["checksums"]} for one in (plain, named)]
+    assert [sums[1][what] for what in ("model", "other model")] == [sums[0][what] for what in ("model", "other model")]
+    assert "always default" in named.to_html() or "always repaid" in named.to_html()
+    assert "“default”" in named.to_html()
+    threat = Threat(norm=None, limits={"income": 5.0}, l0=1)
+    told = Report(clf, X, y, class_names={"1": "default"}, threat=threat, rule="mean").to_dict()
+    assert {one["label"] for one in told["verdicts"]["witnesses"]} == {"0", "default"}
+    assert clf.classes_.tolist() == [0, 1]
+    for wrong, message in (
+        ({2: "x"}, r"must name classes of the model, 0, 1, got '2'"),
+        ({0: "1"}, r"a name of its own, got 1, 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            Report(clf, X, y, class_names=wrong)
+    with pytest.raises(ValueError, match=r"`y` must hold labels among \[0, 1\], got 'Y'"):
+        Report(clf, X, np.where(y, "Y", "N"), class_names=names)
+
+
+def test_names_of_several_classes_need_not_sort_as_labels_do() -> None:
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(150, 2))
+    y = np.digitize(X[:, 0], [-0.5, 0.5])
+    clf = StumpClassifier(noise="gaussian:0.25").fit(X, y)
+    own = Report(clf, X, y).to_dict()
+    named = Report(clf, X, y, class_names={0: "z", 1: "m", 2: "a"}).to_dict()
+    shown = json.dumps(named["confusion"]).replace('"z"', '"0"').replace('"m"', '"1"').replace('"a"', '"2"')
+    assert shown == json.dumps(own["confusion"])
+
+
+def test_flips_are_told_by_column_and_direction() -> None:
+    """The figures are those of the certificates; the page and Markdown have them, and say what was assumed."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"income": rng.normal(50, 10, 200), "job": rng.choice(["cook", "clerk"], 200)})
+    y = np.where(X["income"] + rng.normal(0, 4, 200) > 50, "yes", "no")
+    clf = StumpClassifier(noise="gaussian:0.25", scaling="standard", rule="mean").fit(X, y)
+    threat = Threat(norm=None, limits={"income": "9%"}, l0=1)
+    report, own = Report(clf, X, y, threat=threat), clf.certify(X, threat=threat).summary(y)
+    told = report.to_dict()["verdicts"]["flips"]
+    assert told["sentences"] == own.list_sentences()
+    assert told["columns"] == own.merge_truth().to_dict()["columns"]
+    assert told["flips"] == own.n_flips > 0
+    assert 'data-test="flip-table"' in report.to_html()
+    assert report.to_markdown().count(own.list_sentences()[0]) == 1
+    assert "also to values that training did not see" in report.to_markdown()
+    check_page(report)
+    seen = Report(clf, X, y, threat=Threat(norm=None, limits={"income": "9%"}, l0=1, unseen=False))
+    assert "to values that training saw alone" in seen.to_markdown()
+    nothing = Report(clf, X, y, threat=Threat(norm=None, limits={"income": 0.0}))
+    assert 'data-test="flip-table"' not in nothing.to_html()

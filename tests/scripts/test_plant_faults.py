@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.plant_faults import FAULTS, FOUND, GONE, MISSED, PACKAGE, Fault, copy_tree, find_place, plant
+from scripts.plant_faults import FAULTS, FOUND, GONE, MISSED, PACKAGE, ROOT, Fault, copy_tree, find_place, plant
 
 
 def test_every_room_has_two_faults_of_its_own_name() -> None:
@@ -15,6 +15,15 @@ def test_every_room_has_two_faults_of_its_own_name() -> None:
     assert len({fault.name for fault in FAULTS}) == len(FAULTS)
     assert min(Counter(fault.room for fault in FAULTS).values()) >= 2
     assert all(fault.old != fault.new and fault.tests for fault in FAULTS)
+
+
+def test_every_fault_has_its_source_and_its_tests() -> None:
+    """A piece or a test that has moved is pointed to again by whoever moves it."""
+    assert [fault.name for fault in FAULTS if find_place(fault, ROOT) is None] == []
+    named = {test.partition("::") for fault in FAULTS for test in fault.tests}
+    texts = {path: (ROOT / path).read_text(encoding="utf-8") for path, _, _ in named if (ROOT / path).is_file()}
+    gone = {f"{path}::{name}" for path, _, name in named if f"def {name}(" not in texts.get(path, "") and name}
+    assert gone | {path for path, _, _ in named if path not in texts} == set()
 
 
 def test_a_piece_that_has_moved_is_found_and_one_that_is_gone_is_said(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from derand import AdditiveClassifier, AdditiveRegressor, StumpClassifier
 from derand.estimators import fit_checked
 from derand.tables import ColumnUse, ColumnWarning, check_columns, describe_data_checks
-from derand.tables._data_checks import MOST_ROWS, Leaks, reads_as_written_number
+from derand.tables._data_checks import MOST_ROWS, Leaks, check_sentinel, check_target, reads_as_written_number
 
 N_ROWS = 1000
 RNG = np.random.default_rng(0)
@@ -130,6 +130,15 @@ def test_weak_signs_of_an_identifier_give_messages() -> None:
     assert check_one(again) == (ColumnUse.NUMERICAL, "")
 
 
+def test_a_target_that_looks_like_an_identifier_is_told() -> None:
+    """Also where only its numbers say so; amounts are none."""
+    told = "The target 'id' has another whole number in every row, as row numbers and identifiers do: look whether"
+    assert str(check_target("id", RNG.permutation(10**6)[:200].astype(float))).startswith(told)
+    assert "rises or falls from row to row" in str(check_target("y", np.cumsum(RNG.integers(1, 1000, 200)) * 1.0))
+    assert check_target("income", RNG.permutation(10**6)[:200].astype(float)) is None
+    assert check_target("id", RNG.normal(size=200)) is None
+
+
 @pytest.mark.parametrize("text", ["1,234", "12 %", "3,5", " 7 ", "-1.234,50", "$ 5", "1'000.5", "12 €", "1e5", "+3"])
 def test_written_numbers_are_read_as_such(text: str) -> None:
     assert reads_as_written_number(text)
@@ -228,3 +237,21 @@ def test_columns_that_were_checked_pass_without_a_message_again() -> None:
         warnings.simplefilter("error", ColumnWarning)
         checked = fit_checked(StumpClassifier(), frame, LABELS)
     np.testing.assert_array_equal(checked.entropy_, usual.entropy_)
+
+
+def test_sentinels_and_spellings_are_told() -> None:
+    """A number far outside that stands for a missing one, and one category that is written in several ways."""
+    rng = np.random.default_rng(0)
+    age = rng.integers(20, 70, 200).astype(float)
+    sex = rng.choice(["M", "m", "f", "f "], 200)
+    table = pa.table({"age": np.where(np.arange(200) % 20 == 0, -999.0, age), "sex": sex, "plain": age + 0.5})
+    doubts = {str(check.name): check.doubts for check in check_columns(table)}
+    assert doubts["age"] == (
+        f"holds -999 in 10 cells, far outside its other numbers ({age[np.arange(200) % 20 > 0].min():g} to "
+        f"{age[np.arange(200) % 20 > 0].max():g}): if that stands for a missing one, empty the cells",
+    )
+    told = "spells one category in several ways, such as 'M' and 'm': write 2 of its values alike first"
+    assert doubts["sex"] == (told,)
+    assert doubts["plain"] == ()
+    for fine in ([-1.0, -1.0, 0.0, 5.0], [9.0, 9.0, 1.0, 8.0], [-999.0, -998.0, -997.0, -999.0], [99.0, 99.0, 99.0]):
+        assert check_sentinel(np.array(fine)) is None

@@ -76,6 +76,17 @@ def test_a_file_that_does_not_fit_is_refused(text: str, message: str, tmp_path: 
         read(write(tmp_path, text))
 
 
+def test_labels_of_another_type_are_told_the_classes(tmp_path: Path) -> None:
+    """A model of 0 and 1, and a file of Y and N; text in a feature is another matter."""
+    encoding = TableEncoding(1, ("x",), {})
+    found = match_file(write(tmp_path, "x,y\n1,Y\n2,N\n"), encoding, target="y", classes=np.array([0, 1]))
+    with pytest.raises(ValueError, match=r"text in the number column 'y': 'Y' .* of which the model knows 0, 1\."):
+        found.read_all()
+    found = match_file(write(tmp_path, "x,y\na,1\n"), encoding, target="y", classes=np.array([0, 1]))
+    with pytest.raises(ValueError, match=r"column 'x': 'a' \(line 2\)\.$"):
+        list(found.read_batches())
+
+
 def test_a_feature_is_no_target(tmp_path: Path) -> None:
     """A column cannot be both."""
     with pytest.raises(ValueError, match="'x' is a feature of the model"):

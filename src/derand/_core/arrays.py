@@ -11,6 +11,14 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+Labels = NDArray[Any]
+"""Labels of classes: whole numbers, texts or booleans."""
+Targets = NDArray[Any]
+"""What a model learns to predict: labels or numbers."""
+Cells = NDArray[Any]
+"""What stands in one or several columns of a table: numbers, texts, dates or objects."""
+PlotAxes = NDArray[np.object_]
+"""The axes of a figure, as matplotlib gives them."""
 
 EPSILON = 2.0**-52
 TINY = 2.0**-1022

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import Lock
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import Cells, FloatArray
 from derand._core.threads import share_out
 
 _BLOCK_NUMBERS = 2**17
@@ -56,7 +55,7 @@ class MissingNumbersError(ValueError):
         )
 
 
-def require_finite(rows: NDArray[Any], columns: Iterable[int], may_miss: Iterable[int] = (), jobs: int = 1) -> None:
+def require_finite(rows: Cells, columns: Iterable[int], may_miss: Iterable[int] = (), jobs: int = 1) -> None:
     """Refuse NaN and infinity in some columns of a table of numbers.
 
     `may_miss`: those of them that may hold NaN, a missing value; infinity is refused there, too; `jobs`: threads.
@@ -105,7 +104,7 @@ def refuse_masked(X: object) -> None:
         raise ValueError("`X` must be an ordinary array, got a masked one: fill its gaps first (`X.filled(...)`).")
 
 
-def cast_exactly(values: NDArray[Any], name: Callable[[int], str | int] = _name_by_number) -> FloatArray:
+def cast_exactly(values: Cells, name: Callable[[int], str | int] = _name_by_number) -> FloatArray:
     """Numbers as doubles; a number that no double equals is an error.
 
     `values` (n_rows,): of booleans, integers or floats of any size; `name`: name of a column, by its number; 0 for a
@@ -125,9 +124,7 @@ def cast_exactly(values: NDArray[Any], name: Callable[[int], str | int] = _name_
     return doubles
 
 
-def require_unchanged(
-    values: NDArray[Any], doubles: FloatArray, name: Callable[[int], str | int] = _name_by_number
-) -> None:
+def require_unchanged(values: Cells, doubles: FloatArray, name: Callable[[int], str | int] = _name_by_number) -> None:
     """Refuse doubles that differ from the numbers they were cast from; parameters as for `cast_exactly`."""
     changed = _find_changed(values, doubles)
     if changed is not None and changed.any():
@@ -138,7 +135,7 @@ def require_unchanged(
         )
 
 
-def _find_changed(values: NDArray[Any], doubles: FloatArray) -> NDArray[np.bool_] | None:
+def _find_changed(values: Cells, doubles: FloatArray) -> NDArray[np.bool_] | None:
     """Where the cast changed a number; None where the type leaves no room for that."""
     kind, size = values.dtype.kind, values.dtype.itemsize
     if kind == "O":  # cells of text may be numbers, too: those were rounded on purpose

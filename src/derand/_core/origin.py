@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from derand._core.arrays import IntArray
+from derand._core.arrays import Cells, IntArray
 from derand._core.later import import_extra
 
-Columns = Mapping[str, NDArray[Any]]
+Columns = Mapping[str, Cells]
 """Arrays of one length, by name."""
 
 
@@ -30,7 +29,7 @@ def find_library(X: object) -> str | None:
     return None
 
 
-def take_rows(X: Any, rows: Any) -> Any:
+def take_rows(X: Any, rows: object) -> Any:
     """Some rows of a frame or an array, by an array of their numbers."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]
@@ -53,14 +52,14 @@ class Origin:
     index: Any = None
 
     @classmethod
-    def find(cls, X: Any) -> Origin:
+    def find(cls, X: object) -> Origin:
         """The origin of the rows of a table or an array; that of results is their own."""
         if isinstance(X, Tabular):
             return X.origin or cls()
         library = find_library(X) or "pandas"
         return cls(library, getattr(X, "index", None) if hasattr(X, "iloc") else None)
 
-    def take(self, rows: Any) -> Origin:
+    def take(self, rows: object) -> Origin:
         """The same for some of the rows, by an array of their numbers."""
         return self if self.index is None else replace(self, index=self.index.take(rows))
 
@@ -68,7 +67,7 @@ class Origin:
         """A table of this library with these columns; NaN is null where the library has both."""
         return {"pandas": self._make_pandas, "polars": _make_polars, "pyarrow": _make_pyarrow}[self.library](columns)
 
-    def _make_pandas(self, columns: Columns) -> Any:
+    def _make_pandas(self, columns: Columns) -> object:
         pd = import_extra("pandas", None, "A pandas frame of results")
         return pd.DataFrame(dict(columns), index=self.index)
 
@@ -83,7 +82,7 @@ class Tabular:
     def __len__(self) -> int:
         raise NotImplementedError
 
-    def list_columns(self) -> dict[str, NDArray[Any]]:
+    def list_columns(self) -> dict[str, Cells]:
         """What stands in tables, by name."""
         raise NotImplementedError
 
@@ -97,7 +96,7 @@ class Tabular:
         at = np.atleast_1d(np.arange(len(self))[rows])
         return at, None if self.origin is None else self.origin.take(at)
 
-    def with_origin(self, X: Any) -> Self:
+    def with_origin(self, X: object) -> Self:
         """The same, as results about the rows of this table: its index and its library are kept."""
         return replace(self, origin=Origin.find(X))  # type: ignore[type-var]
 
@@ -124,7 +123,7 @@ class Tabular:
         return (self.origin or Origin()).make_table(self.list_columns())
 
 
-def refuse_other_rows(given: Any, results: object, name: str) -> None:
+def refuse_other_rows(given: object, results: object, name: str) -> None:
     """Refuse what is about other rows than results are, or about the same in another order, by its pandas index.
 
     Nothing is said where either has no index or names rows twice, nor where one has the numbers that pandas gives
@@ -153,7 +152,7 @@ def _is_plain(index: Any) -> bool:
     return bool(type(index).__name__ == "RangeIndex" and (index.start, index.step) == (0, 1))
 
 
-def _make_polars(columns: Columns) -> Any:
+def _make_polars(columns: Columns) -> object:
     import polars as pl
 
     return pl.DataFrame(
@@ -164,7 +163,7 @@ def _make_polars(columns: Columns) -> Any:
     )
 
 
-def _make_pyarrow(columns: Columns) -> Any:
+def _make_pyarrow(columns: Columns) -> object:
     import pyarrow as pa
 
     return pa.table({name: pa.array(values, from_pandas=True) for name, values in columns.items()})

@@ -68,7 +68,7 @@ class WorkerProcess:
     def pid(self) -> int:
         return self._process.pid
 
-    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def call(self, function: Callable[..., object], *arguments: object) -> Any:
         """What a function of a module returns there; what it raises is raised here."""
         content = pickle.dumps((function, arguments))
         tasks, results = self._process.stdin, self._process.stdout
@@ -135,7 +135,7 @@ class WorkerPool:
         self._threads.shutdown()
 
     def run(
-        self, function: Callable[..., Any], tasks: Mapping[Key, tuple[Any, ...]]
+        self, function: Callable[..., object], tasks: Mapping[Key, tuple[object, ...]]
     ) -> Iterator[tuple[Key, Any, Exception | None]]:
         """Each key with what the function returns for its arguments, or with its error, as they are done."""
         waiting = {self._threads.submit(self._call, function, task): key for key, task in tasks.items()}
@@ -145,7 +145,7 @@ class WorkerPool:
                 raise error
             yield waiting[future], None if error else future.result(), error
 
-    def _call(self, function: Callable[..., Any], task: tuple[Any, ...]) -> Any:
+    def _call(self, function: Callable[..., object], task: tuple[object, ...]) -> object:
         try:
             return self._call_once(function, task)
         except LostProcessError:
@@ -153,7 +153,7 @@ class WorkerPool:
                 raise
         return self._call_once(function, task)
 
-    def _call_once(self, function: Callable[..., Any], task: tuple[Any, ...]) -> Any:
+    def _call_once(self, function: Callable[..., object], task: tuple[object, ...]) -> object:
         worker = self._take()
         try:
             return worker.call(function, *task)

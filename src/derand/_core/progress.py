@@ -49,12 +49,21 @@ def listen(listener: Listener | None) -> Iterator[None]:
         yield
         return
     before = _listener.set(listener)
+    try:
+        with hear_announcements(listener):
+            yield
+    finally:
+        _listener.reset(before)
+
+
+@contextmanager
+def hear_announcements(listener: Listener) -> Iterator[None]:
+    """Let a listener hear while the block runs what concerns the whole process, and nothing else."""
     _open.append(listener)
     try:
         yield
     finally:
         _open.remove(listener)
-        _listener.reset(before)
 
 
 def tell(text: str) -> None:

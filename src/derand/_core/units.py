@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -15,7 +14,7 @@ _ALIKE = 0.7  # "age" is no slip of "garage"
 _LARGEST_SCALE = 1e300  # differences of finite numbers that overflow are then too many scales to matter
 
 
-def as_positive(value: Any, what: str) -> float:
+def as_positive(value: object, what: str) -> float:
     """A positive number of a size that can be computed with; `what` names it in the error."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
         raise TypeError(f"{what} must be a positive number, got {value!r}.")
@@ -75,7 +74,7 @@ class NamedUnits(tuple[float, ...]):
         return tuple(units)
 
 
-def as_units(units: Any, what: str) -> tuple[float, ...]:
+def as_units(units: object, what: str) -> tuple[float, ...]:
     """Units that were given as one positive number per column, or as a dict by name; `what` names them in errors."""
     if isinstance(units, NamedUnits):
         return units

@@ -84,7 +84,7 @@ def _option(
     help: str | Option,
     kind: str = "text",
     *,
-    default: Any = None,
+    default: object = None,
     flag: str | None = _BY_NAME,
     key: str | None = _BY_NAME,
     **more: Any,
@@ -119,7 +119,7 @@ def list_keys(settings: type, section: str) -> dict[str, Option]:
     return {option.key: option for option in found if option.key is not None}
 
 
-def read_keys(settings: type, sections: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def read_keys(settings: type, sections: Mapping[str, Mapping[str, object]]) -> dict[str, Any]:
     """The fields that a `derand.toml` sets."""
     named = {one.name: (option.section or "", option.key) for one, option in list_options(settings)}
     return {
@@ -143,7 +143,7 @@ def list_of_other_task(settings: object, task: str) -> list[str]:
     return [name for name in list_given(settings) if name in others]
 
 
-def fill_settings(kind: type[Settings], given: Settings | None, options: Mapping[str, Any]) -> Settings:
+def fill_settings(kind: type[Settings], given: Settings | None, options: Mapping[str, object]) -> Settings:
     """Settings as they were given, or those by default, with some fields replaced."""
     return replace(kind() if given is None else given, **options)  # type: ignore[type-var]
 
@@ -212,6 +212,16 @@ _IDENTITY = Option(
     comment="column that says which row is which, copied beside the results",
     metavar="COLUMN",
 )
+_DATES = Option(
+    "A column of dates to learn from, as days; later files are read alike. Repeatable.",
+    "texts",
+    section="data",
+    comment="dates to learn from, as days since 1970-01-01",
+    metavar="COLUMN",
+)
+_L0 = Option("How many categorical columns may change as well.", "whole", shown="0")
+_FROZEN = Option("A column that does not change. Repeatable.", "texts", metavar="COLUMN")
+_THREAT_FILE = Option("What may change, in a file instead of --norm, --l0 and --frozen.", "file", metavar="FILE.toml")
 _OF_SCALING = "units of each column, as scaling says"
 _OF_TARGET = "units of the target"
 
@@ -254,17 +264,15 @@ class TrainSettings:
         "How large a change to train against; 0 is a plain model.",
         "number",
         comment="how large a change to train against, in interquartile ranges; 0: none",
-        shown="0.25",
+        shown="0",
         unit=_OF_SCALING,
     )
     norm: float | None = _option(
         "How changes of numbers are measured: 1, 2 or inf.", "norm", key=None, shown="2", choices=("1", "2", "inf")
     )
-    l0: int | None = _option("How many categorical columns may change as well.", "whole", key=None, shown="0")
-    frozen: Sequence[str] = _texts("A column that does not change. Repeatable.", key=None)
-    threat: Threat | PathLike | None = _option(
-        "What may change, in a file instead of --norm, --l0 and --frozen.", "file", key=None, metavar="FILE.toml"
-    )
+    l0: int | None = _option(_L0, key=None)
+    frozen: Sequence[str] = _option(_FROZEN, default=(), key=None)
+    threat: Threat | PathLike | None = _option(_THREAT_FILE, key=None)
     monotone: Mapping[str, str] | None = _option(
         "A number whose function only rises (increasing) or falls (decreasing). Repeatable.",
         "directions",
@@ -288,7 +296,7 @@ class TrainSettings:
     noise: Noise | str | float | None = _option(
         "Kind and scale, such as gaussian:0.25; kinds are {NOISES}. For additive also none.",
         "noise",
-        shown="half of the radius for additive, else gaussian:0.25",
+        shown="half of the radius for additive, none for it in norm inf, else gaussian:0.25",
         unit=_OF_SCALING,
     )
     scaling: str | None = _option(_SCALING, default=OWN)
@@ -301,11 +309,7 @@ class TrainSettings:
     numerical: Sequence[str] = _texts(
         "A column of numbers to use though it looks like an identifier. Repeatable.", section="data"
     )
-    dates: Sequence[str] = _texts(
-        "A column of dates to learn from, as days; later files are read alike. Repeatable.",
-        section="data",
-        comment="dates to learn from, as days since 1970-01-01",
-    )
+    dates: Sequence[str] = _option(_DATES, default=())
 
     def list_parameters(self) -> dict[str, Any]:
         """The parameters of the estimator that are given."""
@@ -327,6 +331,8 @@ class TuneSettings:
         A trainer of `derand.estimators.TRAINERS`; None is `choose_model()`.
     norm : {0, 1, 2, inf} or None
         Of the ball. None is that of the trainer, or of its noise.
+    l0, frozen, threat
+        What may change beside the ball, as for TrainSettings; `threat` has a ball and stands for `norm`, too.
     radii : sequence of float
         Where certified accuracy is measured; also the training radii that are tried, beside 0, of trainers that have
         one. Nothing is the usual ones.
@@ -335,7 +341,7 @@ class TuneSettings:
     balanced, accuracy_loss
         As for `derand.tune`.
     folds : int
-    scaling, class_weight, categorical, ignored
+    scaling, class_weight, categorical, ignored, dates
         As for TrainSettings.
     """
 
@@ -347,6 +353,10 @@ class TuneSettings:
     norm: float | None = _option(
         "Norm of the ball: 0, 1, 2 or inf.", "norm", shown="the model's own", choices=("0", "1", "2", "inf")
     )
+    l0: int | None = _option(_L0)
+    frozen: Sequence[str] = _option(_FROZEN, default=())
+    threat: Threat | PathLike | None = _option(_THREAT_FILE)
+    dates: Sequence[str] = _option(_DATES, default=())
     radii: Sequence[float] = _option(
         "Where certified accuracy is measured, and trained for where the model is, separated by commas.",
         "numbers",
@@ -463,6 +473,12 @@ class ThreatFlags:
         "whole",
         shown="what the model was trained for",
     )
+    unseen: bool | None = _option(
+        "Whether a category may also become a value that training did not see.",
+        "either",
+        flag="--unseen/--no-unseen",
+        shown="what the model was trained for, else that it may",
+    )
     missing: int | None = _option(
         "How many numbers may go missing or, where they are missing, appear as anything.",
         "whole",
@@ -491,7 +507,7 @@ class CertifySettings:
         Of intervals; None is what the regressor was trained for. For numbers.
     tolerance : float or None
         By how much a value may move, in units of the target; then each row's radius is found. For numbers.
-    rule, proof, noise
+    rule, proof, noise, budget
         As for `certify` of the estimator.
     changes : mapping of str to value
         Fields of Threat that differ from those of the estimator's `default_threat`, such as {"norm": inf}; not beside
@@ -552,6 +568,14 @@ class CertifySettings:
         "noise",
         shown="the model's own",
         unit=_OF_SCALING,
+    )
+    budget: int | None = _option(
+        "Of models whose trees join many columns: how many nodes the search may look at for each row.",
+        "whole",
+        comment="nodes of the search for each row, of models whose trees join many columns",
+        metavar="NODES",
+        shown="50000",
+        least=1,
     )
     changes: Mapping[str, Any] = field(default_factory=dict)
     l0: int | None = None
@@ -686,6 +710,8 @@ class ReportFileSettings:
         Columns whose groups are compared; they need not be features. For classes.
     radius, l0, title, rule, noise, what_if, configuration, notes, protected
         As for Report.
+    class_names : mapping of str to str, or None
+        What classes are called, by their labels as text. For classes.
     compare : path-like or None
         Another saved classifier, which stands beside the first on the same rows. For classes.
     threat : Threat, path-like or None
@@ -720,6 +746,13 @@ class ReportFileSettings:
         comment="that the text speaks of; 0.25 unless stated",
         shown="0.25, in norm 0 one column; for numbers what the model was trained for",
         unit=_OF_SCALING,
+    )
+    class_names: Mapping[str, str] | None = _option(
+        "What classes are called.",
+        "names",
+        comment="what classes are called in the report",
+        task=CLASSES,
+        metavar="0=repaid,1=default",
     )
     compare: PathLike | None = _option(
         "Another model, to stand beside the first: the same rows, the same changes.",

@@ -51,7 +51,7 @@ def _parse_numbers(text: str, flag: str, option: Option) -> list[float]:
     return numbers
 
 
-def _parse_norm(text: str, flag: str, option: Option) -> Any:
+def _parse_norm(text: str, flag: str, option: Option) -> object:
     from derand.threat_text import NORMS
 
     return NORMS[text]  # one of the choices
@@ -100,6 +100,15 @@ def _parse_groups(text: str, flag: str, option: Option) -> str | list[list[str]]
     return found
 
 
+def _parse_names(text: str, flag: str, option: Option) -> dict[str, str]:
+    """What classes are called, such as 0=repaid,1=default."""
+    pairs = [part.partition("=") for part in text.split(",")]
+    found = {label.strip(): name.strip() for label, _, name in pairs}
+    if len(found) < len(pairs) or not all(label and name for label, name in found.items()):
+        raise ValueError(f"{flag} must be such as {option.metavar}, each class once, got {quote_short(text)}.")
+    return found
+
+
 def _parse_costs(text: str, flag: str, option: Option) -> dict[str, float]:
     """What mistakes cost, such as false_negative=5,false_positive=1."""
     from derand.threat_text import parse_pairs
@@ -119,19 +128,19 @@ def _parse_costs(text: str, flag: str, option: Option) -> dict[str, float]:
     return found
 
 
-def _read_text(value: Any, key: str, option: Option) -> str:
+def _read_text(value: object, key: str, option: Option) -> str:
     if not isinstance(value, str) or not value:
         raise ValueError(f"{key} must be text in quotes, got {quote_short(value)}.")
     return value
 
 
-def _read_texts(value: Any, key: str, option: Option) -> list[str]:
+def _read_texts(value: object, key: str, option: Option) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(one, str) and one for one in value):
         raise ValueError(f'{key} must be a list of names, such as ["a", "b"], got {quote_short(value)}.')
     return value
 
 
-def _read_name(value: Any, key: str, option: Option) -> str:
+def _read_name(value: object, key: str, option: Option) -> str:
     """The name of a file in the folder of results."""
     name = _read_text(value, key, option)
     if Path(name).name != name or "\\" in name or name in (".", "..", RECORD, MODEL):
@@ -142,31 +151,31 @@ def _read_name(value: Any, key: str, option: Option) -> str:
     return name
 
 
-def _read_number(value: Any, key: str, option: Option) -> float:
+def _read_number(value: object, key: str, option: Option) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value < 0:
         raise ValueError(f"{key} must be a number, 0 or larger, got {quote_short(value)}.")
     return float(value)
 
 
-def _read_noise(value: Any, key: str, option: Option) -> str | float:
+def _read_noise(value: object, key: str, option: Option) -> str | float:
     """Text such as "gaussian:0.25", or a number: then the kind follows from the norm."""
     return (_read_text if isinstance(value, str) else _read_number)(value, key, option)
 
 
-def _read_share(value: Any, key: str, option: Option) -> float:
+def _read_share(value: object, key: str, option: Option) -> float:
     share = _read_number(value, key, option)
     if not 0 < share < 1:
         raise ValueError(f"{key} must be a share above 0 and below 1, such as 0.25, got {quote_short(value)}.")
     return share
 
 
-def _read_numbers(value: Any, key: str, option: Option) -> list[float]:
+def _read_numbers(value: object, key: str, option: Option) -> list[float]:
     if not isinstance(value, list):
         raise ValueError(f"{key} must be a list of numbers, such as [0, 0.25], got {quote_short(value)}.")
     return [_read_number(one, key, option) for one in value]
 
 
-def _read_whole(value: Any, key: str, option: Option) -> int:
+def _read_whole(value: object, key: str, option: Option) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31:
         raise ValueError(f"{key} must be a whole number, 0 or larger, got {quote_short(value)}.")
     if value < (option.least or 0):
@@ -174,24 +183,24 @@ def _read_whole(value: Any, key: str, option: Option) -> int:
     return value
 
 
-def _read_truth(value: Any, key: str, option: Option) -> bool:
+def _read_truth(value: object, key: str, option: Option) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"{key} must be true or false, got {quote_short(value)}.")
     return value
 
 
-def _read_compare(value: Any, key: str, option: Option) -> bool | str:
+def _read_compare(value: object, key: str, option: Option) -> bool | str:
     """Whether to train a surrogate to compare with, or a saved model."""
     if not isinstance(value, bool | str) or value == "":
         raise ValueError(f"{key} must be true, false, or a saved model in quotes, got {quote_short(value)}.")
     return value
 
 
-def _read_number_or_cv(value: Any, key: str, option: Option) -> float | None:
+def _read_number_or_cv(value: object, key: str, option: Option) -> float | None:
     return None if value == "cv" else _read_number(value, key, option)
 
 
-def _read_directions(value: Any, key: str, option: Option) -> dict[str, str]:
+def _read_directions(value: object, key: str, option: Option) -> dict[str, str]:
     if not isinstance(value, dict) or not all(one in ("increasing", "decreasing") for one in value.values()):
         raise ValueError(
             f'{key} must be such as {{age = "increasing", debt = "decreasing"}}, got {quote_short(value)}.'
@@ -199,13 +208,19 @@ def _read_directions(value: Any, key: str, option: Option) -> dict[str, str]:
     return value
 
 
-def _read_costs(value: Any, key: str, option: Option) -> dict[str, float]:
+def _read_costs(value: object, key: str, option: Option) -> dict[str, float]:
     if not isinstance(value, dict):
         raise ValueError(f"{key} must be such as {{false_negative = 5, false_positive = 1}}, got {quote_short(value)}.")
     return {name: _read_number(one, f"{key}, {name},", option) for name, one in value.items()}
 
 
-def _read_groups(value: Any, key: str, option: Option) -> str | list[list[str]]:
+def _read_names(value: object, key: str, option: Option) -> dict[str, str]:
+    if not isinstance(value, dict) or not all(isinstance(name, str) and name for name in value.values()):
+        raise ValueError(f'{key} must be such as {{0 = "repaid", 1 = "default"}}, got {quote_short(value)}.')
+    return value
+
+
+def _read_groups(value: object, key: str, option: Option) -> str | list[list[str]]:
     if value == "auto":
         return "auto"
     if not isinstance(value, list) or not all(isinstance(group, list) for group in value):
@@ -213,7 +228,7 @@ def _read_groups(value: Any, key: str, option: Option) -> str | list[list[str]]:
     return [_read_texts(group, key, option) for group in value]
 
 
-def _keep(value: Any, name: str, option: Option) -> Any:
+def _keep(value: object, name: str, option: Option) -> object:
     """What typer, or somebody else, has read."""
     return value
 
@@ -240,6 +255,7 @@ KINDS = {
     "share": Kind(float, _read_share),
     "whole": Kind(int, _read_whole),
     "truth": Kind(bool, _read_truth),
+    "either": Kind(bool, _read_truth),
     "file": Kind(Path, _read_text),
     "name": Kind(Path, _read_name),
     "norm": Kind(str, _keep, _parse_norm),
@@ -249,5 +265,6 @@ KINDS = {
     "directions": Kind(list[str], _read_directions, _parse_directions),
     "groups": Kind(str, _read_groups, _parse_groups),
     "costs": Kind(str, _read_costs, _parse_costs),
+    "names": Kind(str, _read_names, _parse_names),
 }
 """Kinds of options."""

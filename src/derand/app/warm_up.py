@@ -14,7 +14,18 @@ from derand import certificates, estimators
 from derand._core.arrays import FloatArray
 from derand.app import Summary
 from derand.kernels import compiling
-from derand.model import AdditiveEnsemble, CategoryTable, GridTerm, StepFunction, Term
+from derand.model import (
+    AdditiveEnsemble,
+    Argmax,
+    CategoryTable,
+    Decision,
+    GridTerm,
+    StepFunction,
+    Term,
+    Threshold,
+    TreeTerm,
+    Value,
+)
 from derand.noise import NOISES
 from derand.threat import Threat
 
@@ -117,6 +128,42 @@ def _certify_grids() -> None:
     certificates.certify(_make_grids([0.0], 9), _draw_rows(18), "gaussian:0.5", rule="mean")  # by a table of jumps
 
 
+def _make_trees(decision: Decision, n_trees: int = 8) -> AdditiveEnsemble:
+    """Balanced trees of seven splits each over six numbers and a category."""
+    rng, n_splits = np.random.default_rng(2), 7 * n_trees
+    at, tree = np.arange(n_splits) % 7, np.arange(n_splits) // 7
+    children = [np.where(at < 3, 7 * tree + 2 * at + side, ~(8 * tree + 2 * (at - 3) + side - 1)) for side in (1, 2)]
+    columns = rng.integers(0, 7, n_splits)
+    columns[::7] = tree[::7] % 6  # each column somewhere
+    columns[-1] = 6
+    coded = np.flatnonzero(columns == 6)
+    trees = TreeTerm(
+        np.arange(n_trees) * 7,
+        columns,
+        rng.normal(size=n_splits),
+        left=children[0],
+        right=children[1],
+        scores=rng.integers(-50, 51, (8 * n_trees, decision.n_outputs)),
+        missing_left=rng.random(n_splits) < 0.5,
+        category_splits=coded,
+        left_codes=(np.array([0]),) * coded.size,
+        categories=((6, 3),),
+    )
+    return AdditiveEnsemble([trees], decision, 7)
+
+
+def _certify_trees() -> None:
+    rows = np.hstack([_draw_rows(6), np.ones((20, 1))])
+    for norm in _NORMS:
+        threat = Threat(norm=norm, limits={"*": 1.0}, l0=1, missing=1)
+        for decision in (Threshold(0), Argmax((0, 1, 2))):
+            certificates.certify(_make_trees(decision), rows, None, rule="mean", threat=threat)
+        number = _make_trees(Value(0))
+        certificates.certify_interval(number, rows, None, None if norm is None else 1.0, rule="mean", threat=threat)
+    steps = Threat(norm=None, limits={"*": 2.0}, steps=dict.fromkeys(range(6), 0.5))
+    certificates.certify(_make_trees(Threshold(0)), rows, None, rule="mean", threat=steps)
+
+
 def _train() -> None:
     X = np.asfortranarray(_draw_rows(6, 300))  # as columns of a frame lie
     y = (X[:, 0] + X[:, 1] * X[:, 2] > 0).astype(np.int64)
@@ -152,6 +199,7 @@ STEPS: Mapping[str, Callable[[], None]] = {
     "votes": _certify_votes,
     "expected scores": _certify_means,
     "terms of several columns": _certify_grids,
+    "trees that join many columns": _certify_trees,
     "training": _train,
     "training of many classes and groups": _train_wide,
     "training for numbers": _train_regressors,

@@ -30,9 +30,18 @@ _OF_CHANGES = ("radius", "low", "high")
 
 
 class _Found(NamedTuple):
-    """Which claim about a row is not proven, if any; the radius that is claimed, and one that is; what it took."""
+    """Which claim about a row is not proven, if any; the regions that did not tell, where a proof gave up; the claimed
+    radius, and one that is proven; what it took."""
+
+    @property
+    def verdict(self) -> str:
+        """As `Audit.verdict` says."""
+        if not self.failed:
+            return PROVEN
+        return f"{NOT_PROVEN} within {self.n_tried} regions" if self.n_tried else NOT_PROVEN
 
     failed: str
+    n_tried: int
     claimed: float
     proven: float
     seconds: float
@@ -52,10 +61,11 @@ class Audit(Frozen):
     proven : array of shape (n,)
         A radius that the audit proved: the claimed one, or the largest that it could prove instead.
     verdict : array of str, shape (n,)
-        "proven", or "not proven" where any claim about the row is not.
+        "proven", or "not proven" where any claim about the row is not. Of a model with trees also "not proven within
+        10000 regions": the proof gave up.
     claim : array of str, shape (n,)
-        Which claim is not proven: "label", "failure", "radius", "proof", "worst" or "witness"; of numbers "value",
-        "low", "high" or "radius"; empty where all are.
+        Which claim is not proven: "label", "failure", "radius", "proof", "worst", "witness" or "attacked"; of
+        numbers "value", "low", "high" or "radius"; empty where all are.
     seconds : array of shape (n,)
         What the proofs of each row took.
     machine : tuple of MachineCheck
@@ -122,6 +132,9 @@ def audit(
 
     Of several classes a label is proven against every rival, each by whatever proves it. `runner_up` is no claim: it
     says whose duel the certificate's `proof` is about, and against this rival that proof must do.
+
+    A model with trees is proven by a tree of splits: halves of all that a row may become, until the leaves that each
+    half reaches prove the claim.
 
     Of numbers the answer is proven, and each end of an interval, or of a tolerance, as two classes that part there.
 
@@ -192,7 +205,7 @@ def audit_rows(
         row=np.arange(len(certificates)),
         claimed=np.array([one.claimed for one in found], dtype=np.float64),
         proven=np.array([one.proven for one in found], dtype=np.float64),
-        verdict=np.array([NOT_PROVEN if one.failed else PROVEN for one in found], dtype=np.str_),
+        verdict=np.array([one.verdict for one in found], dtype=np.str_),
         claim=np.array([one.failed for one in found], dtype=np.str_),
         seconds=np.array([one.seconds for one in found], dtype=np.float64),
         machine=machine,
@@ -235,6 +248,6 @@ def choose_rows(n_rows: int, wanted: int | None, random_state: int) -> IntArray:
 def _audit_row(read: Callable[[int], RowClaims], at: int) -> _Found:
     start = time.perf_counter()
     claims = read(at)
-    failed = claims.name_unproven()
+    failed, n_tried = claims.name_unproven(), claims.n_tried
     radius = claims.search_radius() if failed in _OF_CHANGES else claims.radius
-    return _Found(failed, claims.radius, radius, time.perf_counter() - start)
+    return _Found(failed, n_tried, claims.radius, radius, time.perf_counter() - start)

@@ -69,7 +69,7 @@ class Claim:
                 move = Move(*cut_to_ball(one.x, move, radius), move.unit)
             step = self.threat.step(one.feature)
             edges = one.edges if self.noise is None else None
-            moves.append(move._replace(positions=_list_positions(one.x, step, move, edges)) if step else move)
+            moves.append(move._replace(positions=list_positions(one.x, step, move, edges)) if step else move)
         return moves
 
 
@@ -80,7 +80,7 @@ def cut_to_ball(x: float, move: Move, radius: float) -> tuple[float, float]:
     return max(move.low, math.nextafter(least, -math.inf)), min(move.high, math.nextafter(most, math.inf))
 
 
-def _list_positions(x: float, step: float, move: Move, edges: Sequence[float] | None) -> tuple[float, ...] | None:
+def list_positions(x: float, step: float, move: Move, edges: Sequence[float] | None) -> tuple[float, ...] | None:
     """What a number becomes by whole steps, its own value included: without noise beside each edge, else everything.
 
     None where there are too many, or infinitely many: then it may become anything between the ends.

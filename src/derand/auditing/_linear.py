@@ -290,6 +290,8 @@ def _bound_tail(distance: Ball, name: str) -> Ball:
 class LinearNumberProof:
     """What can be proven about the number that a linear model predicts of one row."""
 
+    n_tried = 0
+
     def __init__(self, model: Model, threat: AllowedChanges, row: FloatArray) -> None:
         (member,) = model.members
         assert member.offset is not None

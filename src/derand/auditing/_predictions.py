@@ -62,6 +62,9 @@ class Comparison(Protocol):
 class LabelProof(ABC):
     """What can be proven about the label of one row. Classes are numbers from 0."""
 
+    n_tried = 0
+    """Regions in which a claim was not decided, where a proof gave up; else 0."""
+
     def __init__(self, n_classes: int) -> None:
         self.n_classes = n_classes
 
@@ -217,13 +220,49 @@ class _VoteProof(LabelProof):
         return held > (self._total + self._margin) / 2 if label else held >= (self._total - self._margin) / 2
 
 
+class AnswerGrid:
+    """Whole scores and the answers that they are rounded to."""
+
+    def __init__(self, offset: int, levels: int) -> None:
+        self.offset, self.levels = offset, levels
+
+    def round_up(self, end: float) -> int:
+        """The least score whose answer, as the program rounds it, is an end or more."""
+        score = math.ceil(self.to_grid(end)) - self.offset
+        while abs(score) < _MOST and self.round(score) < end:
+            score += 1
+        while abs(score) < _MOST and self.round(score - 1) >= end:
+            score -= 1
+        return score
+
+    def round_down(self, end: float) -> int:
+        """The largest score whose answer is an end or less."""
+        score = math.floor(self.to_grid(end)) - self.offset
+        while abs(score) < _MOST and self.round(score) > end:
+            score -= 1
+        while abs(score) < _MOST and self.round(score + 1) <= end:
+            score += 1
+        return score
+
+    def to_grid(self, end: float) -> Fraction:
+        """An end in grid units, offset included; no nearer to 0 than all answers where it is far beyond them."""
+        return max(min(Fraction(end) * self.levels, Fraction(2 * _MOST)), Fraction(-2 * _MOST))
+
+    def round(self, score: int) -> float:
+        """The answer of a score."""
+        return float(score + self.offset) / float(self.levels)
+
+
 class NumberProof:
     """What can be proven about the number that is predicted of one row; `claim` is about the sum that it is."""
+
+    n_tried = 0
 
     def __init__(self, model: AdditiveEnsemble, claim: Claim) -> None:
         assert model.offset is not None
         self._model, self._claim = model, claim
         self._offset, self._levels = model.offset, model.levels
+        self._answers = AnswerGrid(model.offset, model.levels)
 
     @cached_property
     def _is_whole(self) -> bool:
@@ -243,7 +282,7 @@ class NumberProof:
     def is_value(self, value: float) -> bool:
         """Whether the row's own answer is this, or too near a tie for the program to tell."""
         if self._is_whole:
-            first, last = self._round_up(value), self._round_down(value)
+            first, last = self._answers.round_up(value), self._answers.round_down(value)
             return first <= last and self._prove(first - 1).is_label(1) and self._prove(last).is_label(0)
         off = 2 * self._claim.mean_error + self._slack
         own = replace(self._claim, threat=AllowedChanges())
@@ -259,9 +298,9 @@ class NumberProof:
         if not self._is_whole:
             return self._clears(label, Fraction(end), radius)
         if self._model.score_error:
-            exact = self._to_grid(end) - self._offset
+            exact = self._answers.to_grid(end) - self._offset
             return self._holds(label, math.ceil(exact) - 1 if label else math.floor(exact), radius)
-        return self._holds(label, self._round_up(end) - 1 if label else self._round_down(end), radius)
+        return self._holds(label, self._answers.round_up(end) - 1 if label else self._answers.round_down(end), radius)
 
     def stays_within(self, value: float, tolerance: float, radius: float) -> bool:
         """Whether the answer is proven to differ from a value by the tolerance at most within the radius.
@@ -272,7 +311,7 @@ class NumberProof:
             ends = ((1, Fraction(value) - Fraction(tolerance)), (0, Fraction(value) + Fraction(tolerance)))
             return all(self._clears(label, end, radius) for label, end in ends)
         room = math.floor(Fraction(tolerance) * self._levels)
-        first, last = self._round_up(value), self._round_down(value)
+        first, last = self._answers.round_up(value), self._answers.round_down(value)
         return self._holds(1, last - room - 1, radius) and self._holds(0, first + room, radius)
 
     def _prove(self, level: int, claim: Claim | None = None) -> RowProof:
@@ -301,28 +340,3 @@ class NumberProof:
             return self._claim, math.ceil(radius) if threat.norm == 0 and math.isfinite(radius) else radius
         still = replace(threat, norm=None, limits={}, domain={}, steps={})
         return replace(self._claim, threat=still), math.inf
-
-    def _round_up(self, end: float) -> int:
-        """The least score whose answer, as the program rounds it, is an end or more."""
-        score = math.ceil(self._to_grid(end)) - self._offset
-        while abs(score) < _MOST and self._round(score) < end:
-            score += 1
-        while abs(score) < _MOST and self._round(score - 1) >= end:
-            score -= 1
-        return score
-
-    def _round_down(self, end: float) -> int:
-        """The largest score whose answer is an end or less."""
-        score = math.floor(self._to_grid(end)) - self._offset
-        while abs(score) < _MOST and self._round(score) > end:
-            score -= 1
-        while abs(score) < _MOST and self._round(score + 1) <= end:
-            score += 1
-        return score
-
-    def _to_grid(self, end: float) -> Fraction:
-        """An end in grid units, offset included; no nearer to 0 than all answers where it is far beyond them."""
-        return max(min(Fraction(end) * self._levels, Fraction(2 * _MOST)), Fraction(-2 * _MOST))
-
-    def _round(self, score: int) -> float:
-        return float(score + self._offset) / float(self._levels)

@@ -19,12 +19,14 @@ from derand._core.arrays import FloatArray
 from derand.auditing._linear import LinearNumberProof, read_linear_label
 from derand.auditing._predictions import LabelProof, NumberProof, Sums
 from derand.auditing._threat import AllowedChanges
+from derand.auditing.trees import TreeNumberProof, read_tree_labels, read_tree_numbers
 from derand.certificates import Certificates, Intervals, ToleranceRadii
 from derand.model import Model
+from derand.noise import Noise
 
 _HALVINGS = 12
 Claimed = Certificates | Intervals | ToleranceRadii
-_Number = NumberProof | LinearNumberProof
+_Number = NumberProof | LinearNumberProof | TreeNumberProof
 
 
 class RowClaims(ABC):
@@ -32,6 +34,11 @@ class RowClaims(ABC):
 
     def __init__(self, radius: float, norm: float | None) -> None:
         self.radius, self._norm = radius, norm
+
+    @property
+    @abstractmethod
+    def n_tried(self) -> int:
+        """Regions in which a claim was not decided, where a proof gave up; else 0."""
 
     @abstractmethod
     def name_unproven(self) -> str:
@@ -58,15 +65,36 @@ def read_claims(model: Model, rows: FloatArray, claimed: Claimed) -> Callable[[i
     """What is claimed about a row, given its index in the table."""
     threat = AllowedChanges.read(claimed.threat, model)
     threat.require_inside(rows)
-    sums = None if model.is_linear else Sums(model, claimed.noise, claimed.rule, threat)
+    asked = model, claimed.noise, claimed.rule, threat
     if isinstance(claimed, Certificates):
-        noise = claimed.noise if claimed.rule == "vote" else None
-        read = partial(read_linear_label, model, noise, threat) if sums is None else sums.read_label
+        read = _choose_label_reader(*asked)
         return lambda at: LabelClaims(model, read, rows[at], claimed, threat, at)
-    prove = partial(LinearNumberProof, model, threat) if sums is None else sums.read_number
+    prove = _choose_number_reader(*asked)
     if isinstance(claimed, Intervals):
         return lambda at: IntervalClaims(prove(rows[at]), claimed, threat, at)
     return lambda at: ToleranceClaims(prove(rows[at]), claimed, threat, at)
+
+
+def _choose_label_reader(
+    model: Model, noise: Noise | None, rule: str, threat: AllowedChanges
+) -> Callable[[FloatArray], LabelProof]:
+    """What reads what can be proven about the label of a row."""
+    if model.is_linear:
+        return partial(read_linear_label, model, noise if rule == "vote" else None, threat)
+    if model.has_trees:
+        return read_tree_labels(model, noise, rule, threat)
+    return Sums(model, noise, rule, threat).read_label
+
+
+def _choose_number_reader(
+    model: Model, noise: Noise | None, rule: str, threat: AllowedChanges
+) -> Callable[[FloatArray], _Number]:
+    """What reads what can be proven about the number that is predicted of a row."""
+    if model.is_linear:
+        return partial(LinearNumberProof, model, threat)
+    if model.has_trees:
+        return read_tree_numbers(model, noise, rule, threat)
+    return Sums(model, noise, rule, threat).read_number
 
 
 def list_checked(model: Model, claimed: Claimed) -> tuple[str, ...]:
@@ -75,7 +103,7 @@ def list_checked(model: Model, claimed: Claimed) -> tuple[str, ...]:
         return ("value", "low", "high")
     if isinstance(claimed, ToleranceRadii):
         return ("value", "radius")
-    optional = {"worst": claimed.worst, "witness": claimed.flips}
+    optional = {"worst": claimed.worst, "witness": claimed.flips, "attacked": claimed.attacked}
     found = (name for name, values in optional.items() if values is not None)
     left_out = {*list_unchecked(model, claimed)} - {"worst"}  # of which the bound is proven
     always = ("label", "failure", "log_failure", "radius", "proof")
@@ -99,6 +127,10 @@ def list_unchecked(model: Model, claimed: Claimed) -> dict[str, str]:
         found["proof"] = "which of the proofs it was"
     elif claimed.rule == "mean":
         found["proof"] = "whether a worst case is exact"
+    if claimed.is_exact is not None:
+        found["is_exact"] = "whether no larger radius is true"
+    if claimed.is_tie is not None:
+        found["is_tie"] = "why nothing is claimed"
     if claimed.worst is not None:
         found["worst"] = "whether the bound is reached"
     return found
@@ -121,6 +153,11 @@ class IntervalClaims(RowClaims):
         super().__init__(math.inf if is_open else float(intervals.radius or 0), threat.norm)
         self._prediction, self._value = prediction, float(intervals.value[at])
         self._ends = float(intervals.high[at]), float(intervals.low[at])
+
+    @property
+    def n_tried(self) -> int:
+        """As its proofs say."""
+        return self._prediction.n_tried
 
     def name_unproven(self) -> str:
         """The first of "value", "low" and "high" that is not proven; a value outside its interval is none."""
@@ -146,6 +183,11 @@ class ToleranceClaims(RowClaims):
     def __init__(self, prediction: _Number, radii: ToleranceRadii, threat: AllowedChanges, at: int) -> None:
         super().__init__(float(radii.radius[at]), threat.norm)
         self._prediction, self._value, self._tolerance = prediction, float(radii.value[at]), radii.tolerance
+
+    @property
+    def n_tried(self) -> int:
+        """As its proofs say."""
+        return self._prediction.n_tried
 
     def name_unproven(self) -> str:
         """The first of "value" and "radius" that is not proven."""
@@ -185,6 +227,11 @@ class LabelClaims(RowClaims):
         codes = np.flatnonzero(self._certificates.classes == labels[self._at])
         return int(codes[0]) if codes.size and codes[0] < self._model.n_classes else -1
 
+    @property
+    def n_tried(self) -> int:
+        """As its proofs say."""
+        return self._prediction.n_tried
+
     def name_unproven(self) -> str:
         """The first claim that is not proven; empty where all are."""
         if self._label < 0:
@@ -197,6 +244,7 @@ class LabelClaims(RowClaims):
             "proof": lambda: (holds or self.radius == 0) and self._names_proof(),
             "worst": self._holds_worst,
             "witness": self._holds_witness,
+            "attacked": self._holds_attacked,
         }
         return next((name for name, is_proven in checks.items() if not is_proven()), "")
 
@@ -240,11 +288,22 @@ class LabelClaims(RowClaims):
     def _holds_witness(self) -> bool:
         """Whether a change that is said to flip the label does so, within the limits."""
         one = self._certificates
-        if one.flips is None or not one.flips[self._at]:
+        return one.flips is None or not one.flips[self._at] or self._flips(one.witness)
+
+    def _holds_attacked(self) -> bool:
+        """Whether the witness flips, too, where it is said how far away that is; and lies no farther."""
+        one = self._certificates
+        distance = math.inf if one.attacked is None else float(one.attacked[self._at])
+        if distance == math.inf:
             return True
-        if one.witness is None:
+        if not distance >= 0 or not self._flips(one.witness):
             return False
-        changed = np.asarray(one.witness[self._at], dtype=np.float64)
-        if not self._threat.allows(self._model, self._row, changed):
+        assert one.witness is not None  # nothing else flips
+        return self._threat.is_near(self._model, self._row, one.witness[self._at], distance)
+
+    def _flips(self, witnesses: FloatArray | None) -> bool:
+        """Whether the row among some changed rows is allowed, and gets another label."""
+        if witnesses is None:
             return False
-        return self._read(changed).is_other(self._label)
+        changed = np.asarray(witnesses[self._at], dtype=np.float64)
+        return self._threat.allows(self._model, self._row, changed) and self._read(changed).is_other(self._label)

@@ -125,6 +125,18 @@ class AllowedChanges:
             self._allows_code(model, at, pairs[at][1]) for at in codes
         )
 
+    def is_near(self, model: Model, row: FloatArray, changed: FloatArray, radius: float) -> bool:
+        """Whether a changed row lies in the closed ball; missing numbers have no distance."""
+        at = list(model.numerical_features)
+        pairs = zip(at, row[at].tolist(), changed[at].tolist(), strict=True)
+        there = [(column, x, z) for column, x, z in pairs if not (math.isnan(x) or math.isnan(z))]
+        away = [abs(Fraction(z) - Fraction(x)) / self.unit(column) for column, x, z in there]
+        if self.norm == 0:
+            return sum(one > 0 for one in away) <= radius
+        if self.norm in (1, 2):
+            return sum((one ** int(self.norm) for one in away), Fraction(0)) <= Fraction(radius) ** int(self.norm)
+        return max(away, default=Fraction(0)) <= Fraction(radius)
+
     def _allows_number(self, column: int, x: float, z: float) -> bool:
         low, high = self.interval(column, x)
         if not low <= z <= high:
@@ -137,8 +149,15 @@ class AllowedChanges:
         if column in self.may_become:
             listed = [float(one) for one in self.may_become[column]]
             return code in listed or (math.isnan(code) and any(map(math.isnan, listed)))
-        told = [term.describe() for one in model.members for term in one.terms if term.kind == "category_table"]
-        known = {float(one) for table in told if table["feature"] == column for one in table["categories"]}
+        terms = [term for one in model.members for term in one.terms if column in term.features]
+        known: set[float] = set()
+        for told in (term.describe() for term in terms if term.kind == "category_table"):
+            known.update(map(float, told["categories"]))
+        for term in terms:
+            if term.kind == "tree_term":  # not described: it may be large
+                known.update(term.category_codes[column].tolist())
+                if not math.isnan(code) and not code.is_integer():
+                    return False
         return self.unseen or not known or code in known
 
 

@@ -14,6 +14,7 @@ from derand.certificates.bounds.deduction import CONSTANT as DEDUCTION
 from derand.certificates.bounds.majority import vote_share
 from derand.certificates.bounds.missing import fill_missing
 from derand.certificates.bounds.packing import pack_terms
+from derand.certificates.bounds.tree_labels import is_sure_label
 from derand.certificates.classification import (
     certify,
     certify_checked,
@@ -23,7 +24,8 @@ from derand.certificates.classification import (
 from derand.certificates.labels import expect_margins, find_labels, measure_margins, place_scores, weigh_votes
 from derand.certificates.ranking import rank_rows
 from derand.certificates.results.certificates import Certificates, Distribution
-from derand.certificates.rules.base import PROOFS
+from derand.certificates.results.flips import ColumnFlips, FlipSummary
+from derand.certificates.rules.base import PROOFS, LibraryLabels, TreeSearch, read_budget, refuse_noise_on_trees
 from derand.certificates.rules.registry import RULES, find_rule
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
     from derand.certificates.search.attacks import attack
     from derand.certificates.search.explanation import Change, Explanation, explain
     from derand.certificates.search.interval_attacks import attack_interval
-    from derand.certificates.search.witness import Verifier, refine_change, round_flip
+    from derand.certificates.search.witness import Verifier, refine_changes, round_flip
     from derand.certificates.statements.domain import Domain, make_domain, require_sum
     from derand.certificates.statements.promises import prove
     from derand.certificates.statements.reasons import compute_reasons, list_reasons
@@ -71,7 +73,7 @@ _HOMES = {
     "certify_radius_checked": "regression",
     "explain": "search.explanation",
     "find_answers": "regression",
-    "refine_change": "search.witness",
+    "refine_changes": "search.witness",
     "round_flip": "search.witness",
     "Domain": "statements.domain",
     "make_domain": "statements.domain",
@@ -99,17 +101,21 @@ __all__ = [
     "Attacks",
     "Certificates",
     "Change",
+    "ColumnFlips",
     "Distribution",
     "Domain",
     "Explanation",
+    "FlipSummary",
     "IntervalAttacks",
     "Intervals",
+    "LibraryLabels",
     "Promise",
     "Promises",
     "Reason",
     "Reasons",
     "TermSwing",
     "ToleranceRadii",
+    "TreeSearch",
     "UnsoundError",
     "Verifier",
     "attack",
@@ -131,6 +137,7 @@ __all__ = [
     "find_answers",
     "find_labels",
     "find_rule",
+    "is_sure_label",
     "list_reasons",
     "make_domain",
     "measure_margins",
@@ -139,7 +146,10 @@ __all__ = [
     "place_scores",
     "prove",
     "rank_rows",
+    "read_budget",
     "refine_change",
+    "refine_changes",
+    "refuse_noise_on_trees",
     "require_sum",
     "round_flip",
     "vote_share",

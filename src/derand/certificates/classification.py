@@ -6,6 +6,7 @@ Owns `certify` and `distribution`. Must not know how a rule proves what it says.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, overload
@@ -19,16 +20,26 @@ from derand._core.units import require_numbered
 from derand.certificates.bounds.missing import fill_missing
 from derand.certificates.bounds.packing import MAX_SUPPORT, pack_terms, pose_problem
 from derand.certificates.bounds.worst_case import NORMS
-from derand.certificates.kinds import Kind, Linear, Majority, OneSum, Pairwise, kind_of
+from derand.certificates.kinds import Kind, Linear, Majority, OneSum, Pairwise, Trees, kind_of
 from derand.certificates.results.certificates import Certificates, Distribution
-from derand.certificates.rules.base import Bounds, Query, make_query
+from derand.certificates.results.flips import code_changes
+from derand.certificates.rules.base import (
+    DEFAULT_SEARCH,
+    Bounds,
+    Query,
+    SearchedRows,
+    TreeSearch,
+    make_query,
+    read_budget,
+)
 from derand.certificates.rules.registry import RULES, find_rule
 from derand.certificates.search.feasible_set import Target
-from derand.certificates.search.witness import Verifier, search_witnesses, shrink_witnesses
+from derand.certificates.search.tree_witnesses import settle_witnesses
+from derand.certificates.search.witness import Verifier, search_seen_first, shrink_witnesses
 from derand.kernels import DEFAULT_BACKEND, NotFiniteError, as_device
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise, exp_upward, resolve_noise
-from derand.perturbation import Perturbation, resolve, warn_of_nothing
+from derand.perturbation import Perturbation, describe_unused, resolve, warn_of_nothing
 from derand.threat import Threat, as_threats
 
 
@@ -45,6 +56,7 @@ def certify(
     rule: str = "vote",
     proof: str = "best",
     threat: Threat | None = None,
+    budget: int | None = None,
 ) -> Certificates: ...
 
 
@@ -61,6 +73,7 @@ def certify(
     rule: str = "vote",
     proof: str = "best",
     threat: Threat | None = None,
+    budget: int | None = None,
 ) -> list[Certificates]: ...
 
 
@@ -76,6 +89,7 @@ def certify(
     rule: str = "vote",
     proof: str = "best",
     threat: Threat | None = None,
+    budget: int | None = None,
 ) -> Certificates | list[Certificates]:
     """Label of each row by a rule, and the radius within which no change can flip it.
 
@@ -105,6 +119,9 @@ def certify(
         expected score; "paper" the paper's alone. The label is the same.
     threat : Threat or None
         What may change, instead of `l0` and `unseen`: any norm, other units.
+    budget : int or None
+        Of a model whose trees join many columns: how many nodes the search may look at for each row. None is 50,000;
+        other models need none, and do not read it.
 
     Returns
     -------
@@ -125,8 +142,20 @@ def certify(
     """
     threats = as_threats(l0, unseen, threat)
     chosen, rows = read_request(model, X, noise, threats, rule, proof, must_look=False)
+    unused = describe_unused(threats[0], model) if threats else None
+    if unused is not None:
+        warnings.warn(unused, stacklevel=2)
     results = certify_checked(
-        model, rows, chosen, threats, rule=rule, proof=proof, backend=backend, n_jobs=n_jobs, must_look=True
+        model,
+        rows,
+        chosen,
+        threats,
+        rule=rule,
+        proof=proof,
+        backend=backend,
+        n_jobs=n_jobs,
+        must_look=True,
+        search=TreeSearch(read_budget(budget)),
     )
     return results[0] if l0 is None or np.ndim(l0) == 0 else results
 
@@ -142,6 +171,7 @@ def certify_checked(
     backend: str | None = None,
     n_jobs: int | None = None,
     must_look: bool = False,
+    search: TreeSearch = DEFAULT_SEARCH,
 ) -> list[Certificates]:
     """`certify` for rows that were checked already: numbers of the model's width, missing only where it has a cell.
 
@@ -154,6 +184,8 @@ def certify_checked(
         Alike but for `l0`.
     must_look : bool
         Whether nobody has looked for NaN and infinity yet: a device does so on its way, where it sees all columns.
+    search : TreeSearch
+        How models with trees are searched.
 
     Returns
     -------
@@ -172,6 +204,7 @@ def certify_checked(
         backend=backend,
         n_jobs=n_jobs,
         must_look=must_look,
+        search=search,
     )
 
 
@@ -186,10 +219,19 @@ def certify_perturbed(
     backend: str | None = None,
     n_jobs: int | None = None,
     must_look: bool = False,
+    search: TreeSearch = DEFAULT_SEARCH,
 ) -> list[Certificates]:
     """`certify_checked` for a threat that was resolved already."""
     query = make_query(
-        model, rows.shape[0], noise, find_rule(rule), perturbation, n_jobs=n_jobs, backend=backend, proof=proof
+        model,
+        rows.shape[0],
+        noise,
+        find_rule(rule),
+        perturbation,
+        n_jobs=n_jobs,
+        backend=backend,
+        proof=proof,
+        search=search,
     )
     kind = kind_of(model)
     if must_look and _looks_on_device(kind, rows, query):
@@ -205,7 +247,11 @@ def certify_perturbed(
     for k, bounds in enumerate(every):
         named = _name_bounds(bounds, perturbation.threats[k], rule, noise, model.n_classes, query.n_threads)
         asked = replace(perturbation, threats=perturbation.threats[k : k + 1], budgets=perturbation.budgets[k : k + 1])
-        results.append(named if asked.norm is not None else _add_witnesses(named, model, rows, asked))
+        if bounds.tree is not None:
+            named = _add_searched(named, bounds.tree, Target(model, noise, rule, asked, library=search.library), rows)
+        elif asked.norm is None:
+            named = _add_witnesses(named, model, rows, asked)
+        results.append(named)
     return results
 
 
@@ -225,15 +271,41 @@ def _add_witnesses(
 ) -> Certificates:
     """The same with what is known of rows that were not proven to hold within their limits."""
     flips, witness = np.zeros(len(certificates), dtype=bool), np.array(rows, dtype=np.float64)
+    flipped = np.array(certificates.label)
+    changes = np.zeros(witness.shape, dtype=np.int8)
     at = np.flatnonzero(certificates.radius == 0)
     if at.size:
         own, labels = witness[at], certificates.label[at]
-        target = model, certificates.noise, certificates.rule, perturbation
-        flips[at], witness[at] = search_witnesses(Target(*target), own, labels)
-        found = flips[at]
-        verifier = Verifier(*target, own[found], labels[found], with_error=True)
-        witness[at[found]] = shrink_witnesses(verifier, witness[at[found]])
-    return replace(certificates, flips=flips, witness=witness)
+        asked = model, certificates.noise, certificates.rule, perturbation
+        target = Target(*asked)
+        flips[at], witness[at] = search_seen_first(target, own, labels)
+        found, at = flips[at], at[flips[at]]
+        verifier = Verifier(*asked, own[found], labels[found], with_error=True)
+        witness[at] = shrink_witnesses(verifier, witness[at])
+        changes[at] = code_changes(own[found], witness[at], model.categorical_features)
+        flipped[at] = target.label(witness[at]) if at.size else flipped[at]
+    return replace(certificates, flips=flips, witness=witness, flipped=flipped, _changes=changes)
+
+
+def _add_searched(certificates: Certificates, found: SearchedRows, target: Target, rows: NDArray[Any]) -> Certificates:
+    """The same with what the search of a model with trees found."""
+    own = np.asarray(rows, dtype=np.float64)
+    settled = settle_witnesses(found, target, own, certificates.label)
+    told = replace(certificates, witness=settled.witness)
+    if target.perturbation.norm is None:
+        flipped, at = np.array(certificates.label), np.flatnonzero(settled.flips)
+        flipped[at] = target.label(settled.witness[at]) if at.size else flipped[at]
+        ties = at[flipped[at] == certificates.label[at]]  # within rounding the library alone has answered
+        if ties.size and target.library is not None:
+            flipped[ties] = target.library(settled.witness[ties])
+        changes = code_changes(own, settled.witness, target.model.categorical_features)
+        told = replace(told, flips=settled.flips, flipped=flipped, _changes=changes)
+    return replace(
+        told,
+        is_tie=settled.is_tie,
+        attacked=settled.attacked,
+        is_exact=settled.is_exact,
+    )
 
 
 def read_request(
@@ -338,6 +410,8 @@ def distribution(
         )
     if isinstance(kind, Linear):
         raise ValueError("`distribution` lists whole scores, of which a linear model has none.")
+    if isinstance(kind, Trees):
+        raise ValueError("`distribution` adds up terms apart from each other, which trees that join columns are not.")
     if isinstance(kind, Pairwise):
         raise ValueError(
             f"`distribution` lists the scores of one sum, got {model.n_classes} classes: ask for a `duel`."

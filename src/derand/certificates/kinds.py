@@ -17,10 +17,12 @@ from derand.certificates.bounds.linear import bound_linear, label_linear, weigh_
 from derand.certificates.bounds.majority import combine_members, decide_votes, vote_share
 from derand.certificates.bounds.packing import pose_problem, pose_sum
 from derand.certificates.bounds.pairwise import bound_classes, expect_classes, label_classes, weigh_classes
+from derand.certificates.bounds.tree_labels import bound_trees, label_trees
 from derand.certificates.rules.base import Bounds, Query, Score, make_query
 from derand.certificates.rules.linear import LinearScore
 from derand.certificates.rules.mean import expect_scores, sketch_scores
 from derand.certificates.rules.registry import RULES
+from derand.certificates.rules.trees import TreeScore
 from derand.model import AdditiveEnsemble, Model
 from derand.noise import Noise
 
@@ -159,6 +161,35 @@ class Pairwise(Kind):
         return weigh_classes(self.outputs, rows, query)
 
 
+class Trees(Kind):
+    """Trees over columns that they share, of any number of classes, or a number: searched, without noise."""
+
+    def label(self, rows: NDArray[Any], query: Query) -> IntArray:
+        """The label by whole scores."""
+        return label_trees(self.ensemble, np.asarray(rows, dtype=np.float64))
+
+    def bound(self, rows: NDArray[Any], query: Query) -> list[Bounds]:
+        """What the search proves."""
+        return bound_trees(self.ensemble, rows, query)
+
+    def score(self, query: Query, n_rows: int) -> Score:
+        """The sum of leaves."""
+        return TreeScore(self.ensemble, query, n_rows)
+
+    def subtract_threshold(self, rows: FloatArray, noise: Noise | None) -> FloatArray:
+        """The score less the threshold."""
+        return np.asarray(self.ensemble.score(rows) - (self.ensemble.threshold or 0), dtype=np.float64)
+
+    def relate_to_range(self, rows: FloatArray, noise: Noise | None, is_one: NDArray[Any]) -> FloatArray:
+        """The share of the way to what the highest leaves add up to, or the lowest ones."""
+        if self.ensemble.n_classes > 2:
+            raise ValueError("Scores can be related to their range for two classes only.")
+        threshold = self.ensemble.threshold or 0
+        lowest, highest = (sum(one.score_range()[end] for one in self.ensemble.terms) for end in (0, 1))
+        above, below = max(highest - threshold, 1), max(threshold - lowest, 1)
+        return np.asarray(self.subtract_threshold(rows, noise) / np.where(is_one, above, below))
+
+
 class OneSum(Kind):
     """One sum of step functions, grids and tables: two classes, or a number."""
 
@@ -192,12 +223,24 @@ class OneSum(Kind):
 def kind_of(model: Model) -> Kind:
     """A model as one of its kind."""
     if model.weights is not None:
+        _refuse_trees_that_vote(model)
         return Majority(model)
+    if model.has_trees:
+        return Trees(model)
     if model.is_linear:
         return Linear(model)
     return Pairwise(model) if model.n_classes > 2 else OneSum(model)
 
 
+def _refuse_trees_that_vote(model: Model) -> None:
+    """Refuse a vote of ensembles whose trees join many columns."""
+    if model.has_trees:
+        raise ValueError(
+            "A WeightedVote takes no members whose trees join many columns: certify each member by itself, or add "
+            "their trees up into one AdditiveEnsemble."
+        )
+
+
 def stands_for_another(model: AdditiveEnsemble) -> bool:
     """Whether the scores of the model that is meant may differ from those of its sum."""
-    return bool(model.score_error) or isinstance(kind_of(model), Linear)
+    return bool(model.score_error) or isinstance(kind_of(model), Linear | Trees)

@@ -17,7 +17,7 @@ from derand._core.arrays import FloatArray
 from derand.certificates.classification import check_request, read_request, resolve_rows
 from derand.certificates.kinds import kind_of, stands_for_another
 from derand.certificates.results.certificates import Intervals, ToleranceRadii
-from derand.certificates.rules.base import Query, Score, make_query
+from derand.certificates.rules.base import DEFAULT_SEARCH, Query, Score, TreeSearch, make_query, read_budget
 from derand.certificates.rules.registry import find_rule
 from derand.model import AdditiveEnsemble, Model, as_model
 from derand.noise import Noise
@@ -36,6 +36,7 @@ def certify_interval(
     proof: str = "best",
     threat: Threat | None = None,
     n_jobs: int | None = None,
+    budget: int | None = None,
 ) -> Intervals:
     """The number that answers each row, and an interval that no change within the radius can take it out of.
 
@@ -59,6 +60,8 @@ def certify_interval(
         What may prove the ends of a median, as for `certify`.
     n_jobs : int or None
         Threads; None or -1 uses all cores.
+    budget : int or None
+        As for `certify`: nodes for each end of a row.
 
     Returns
     -------
@@ -77,7 +80,10 @@ def certify_interval(
     """
     asked = as_one_threat(l0, unseen, threat)
     chosen, rows = read_request(model, X, noise, [asked], rule, proof)
-    return certify_interval_checked(model, rows, chosen, asked, radius=radius, rule=rule, proof=proof, n_jobs=n_jobs)
+    search = TreeSearch(read_budget(budget))
+    return certify_interval_checked(
+        model, rows, chosen, asked, radius=radius, rule=rule, proof=proof, n_jobs=n_jobs, search=search
+    )
 
 
 def certify_radius(
@@ -92,12 +98,13 @@ def certify_radius(
     proof: str = "best",
     threat: Threat | None = None,
     n_jobs: int | None = None,
+    budget: int | None = None,
 ) -> ToleranceRadii:
     """The number that answers each row, and the radius within which no change can move it by more than a tolerance.
 
     Parameters
     ----------
-    model, X, noise, l0, unseen, rule, proof, threat, n_jobs
+    model, X, noise, l0, unseen, rule, proof, threat, n_jobs, budget
         As for `certify_interval`.
     tolerance : float
         In units of the answer, 0 or larger. Answers of a median and of a model without noise are whole multiples of
@@ -117,8 +124,9 @@ def certify_radius(
     """
     asked = as_one_threat(l0, unseen, threat)
     chosen, rows = read_request(model, X, noise, [asked], rule, proof)
+    search = TreeSearch(read_budget(budget))
     return certify_radius_checked(
-        model, rows, chosen, asked, tolerance=tolerance, rule=rule, proof=proof, n_jobs=n_jobs
+        model, rows, chosen, asked, tolerance=tolerance, rule=rule, proof=proof, n_jobs=n_jobs, search=search
     )
 
 
@@ -132,13 +140,16 @@ def certify_interval_checked(
     rule: str = "vote",
     proof: str = "best",
     n_jobs: int | None = None,
+    search: TreeSearch = DEFAULT_SEARCH,
 ) -> Intervals:
     """`certify_interval` for rows that were checked already."""
     ensemble = require_number(model)
     check_request(rule, proof, noise, [threat])
     asked = resolve_rows(threat, ensemble, noise, rows)
     size = check_radius(radius, asked.norm)
-    query = make_query(ensemble, rows.shape[0], noise, find_rule(rule), asked, n_jobs=n_jobs, proof=proof)
+    query = make_query(
+        ensemble, rows.shape[0], noise, find_rule(rule), asked, n_jobs=n_jobs, proof=proof, search=search
+    )
     found = _ask_scores(ensemble, rows, query, lambda score, block: score.bound_interval(block, size))
     value, low, high = (_as_values(ensemble, one) for one in found)
     if stands_for_another(ensemble):  # the scores of the model that is meant need not lie on the grid
@@ -156,6 +167,7 @@ def certify_radius_checked(
     rule: str = "vote",
     proof: str = "best",
     n_jobs: int | None = None,
+    search: TreeSearch = DEFAULT_SEARCH,
 ) -> ToleranceRadii:
     """`certify_radius` for rows that were checked already."""
     ensemble = require_number(model)
@@ -164,7 +176,9 @@ def certify_radius_checked(
         raise ValueError(f"`tolerance` must be a finite number, 0 or larger, got {tolerance!r}.")
     room = Fraction(float(tolerance)) * ensemble.levels
     asked = resolve_rows(threat, ensemble, noise, rows)
-    query = make_query(ensemble, rows.shape[0], noise, find_rule(rule), asked, n_jobs=n_jobs, proof=proof)
+    query = make_query(
+        ensemble, rows.shape[0], noise, find_rule(rule), asked, n_jobs=n_jobs, proof=proof, search=search
+    )
     scores, radius, proofs = _ask_scores(ensemble, rows, query, lambda score, block: score.bound_radius(block, room))
     value, proofs = _as_values(ensemble, scores), proofs.astype(np.uint8)
     return ToleranceRadii(value, float(tolerance), radius, asked.threat, rule, noise, proofs)

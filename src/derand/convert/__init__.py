@@ -12,7 +12,7 @@ from derand.convert._files import PICKLES, SKOPS, load_pickle, load_skops, read_
 from derand.convert._probing import compare_scores, is_explained, probe_rows
 from derand.convert._reading import Reading
 from derand.convert._registry import IMPORTERS, read_model
-from derand.convert.readers import Wrapped, unwrap_threshold
+from derand.convert.readers import Wrapped, has_own_threshold, unwrap_threshold
 
 __all__ = [
     "IMPORTERS",
@@ -23,6 +23,7 @@ __all__ = [
     "adopt_table",
     "compare_scores",
     "decode_rows",
+    "has_own_threshold",
     "is_explained",
     "load_pickle",
     "load_skops",

@@ -1,7 +1,7 @@
 """Functions of cells: how a column is cut into cells, exact sums over them, and what becomes of these sums.
 
-Owns which columns are joined into one function, and how large such a function may be. Must not know trees, pipelines or
-any library.
+Owns which columns are joined into one function, and how large it may be; what is larger stays trees. Must not know
+trees, pipelines or any library.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from derand._core.arrays import EPSILON, BoolArray, FloatArray
-from derand.model import MAX_CELLS, CategoryShape, GridShape, Shape
+from derand.model import MAX_CELLS, CategoryShape, GridShape, Shape, TreeShape
 from derand.tables import TableEncoding
 
 MOST_COLUMNS = 4
@@ -89,6 +89,7 @@ class CellFunctions:
     shapes: list[Shape] = field(default_factory=list)
     grids: list[GridShape] = field(default_factory=list)
     tables: list[CategoryShape] = field(default_factory=list)
+    trees: list[TreeShape] = field(default_factory=list)
     error: float = 0.0
 
     def take(self, axes: Mapping[int, CellAxis], total: Total) -> None:
@@ -140,29 +141,13 @@ def connect(parts: Iterable[tuple[Iterable[int], Part]]) -> Iterator[tuple[tuple
     yield from sorted(found, key=lambda group: group[0])
 
 
-def require_small(parts: str, sizes: Mapping[int, int], encoding: TableEncoding, cure: str) -> None:
-    """Refuse a function of too many columns or cells, or of categories and anything else.
+def is_small(sizes: Mapping[int, int], encoding: TableEncoding) -> bool:
+    """Whether a function of all joint cells of some columns is kept: of one column, or of few cells of a few numbers.
 
-    `parts`: what joins the columns, such as "Trees", for the error; `cure`: what the user can change, for the error.
+    `sizes`: cells by column.
     """
     if len(sizes) == 1:
-        return
-    names = [repr(encoding.name(feature)) for feature in sizes]
-    shown = ", ".join(names[:6]) + (", ..." if len(names) > 6 else "")
-    n_cells = math.prod(sizes.values())
-    if len(sizes) > MOST_COLUMNS or n_cells > MAX_CELLS:
-        raise ValueError(
-            f"{parts} join {len(sizes)} columns ({shown}) into one function of {_show(n_cells)} joint cells; at most "
-            f"{MOST_COLUMNS} columns and {MAX_CELLS} cells can be certified exactly: {cure}."
-        )
-    category = next((feature for feature in sizes if feature in encoding.categories), None)
-    if category is not None:
-        raise ValueError(
-            f"{parts} join the categories of column {encoding.name(category)!r} with other columns ({shown}), which "
-            f"cannot be certified exactly: {cure}."
-        )
-
-
-def _show(count: int) -> str:
-    """A whole number of any size, in three digits."""
-    return f"{count:.3g}" if count < 10**300 else f"10^{len(str(count)) - 1}"
+        return True
+    if len(sizes) > MOST_COLUMNS or any(feature in encoding.categories for feature in sizes):
+        return False
+    return math.prod(sizes.values()) <= MAX_CELLS

@@ -15,7 +15,7 @@ import numpy as np
 from derand._core.arrays import FloatArray
 from derand._core.later import import_extra
 from derand.convert._reading import Reading
-from derand.model import CategoryShape
+from derand.model import CategoryShape, TreeShape
 from derand.tables import Category, ColumnKind, Labels, TableEncoding, kind_of_values
 
 UNSEEN_TEXT = "a category that training did not see"
@@ -127,8 +127,18 @@ def _renumber(reading: Reading, column: int, values: Sequence[Any]) -> Reading:
         reading,
         encoding=replace(reading.encoding, categories=categories),
         tables=tables,
+        trees=[_renumber_trees(one, column, order) for one in reading.trees],
         raw_scores=None if scores is None else raw_scores,
     )
+
+
+def _renumber_trees(shape: TreeShape, column: int, order: Sequence[int]) -> TreeShape:
+    """Trees with other codes for the categories of a column: code k was `order[k]`."""
+    codes = [
+        np.sort(np.append(np.flatnonzero(np.isin(order, own)), own[own < 0])) if asked == column else own
+        for asked, own in zip(shape.columns[shape.category_splits].tolist(), shape.left_codes, strict=True)
+    ]
+    return shape._replace(left_codes=tuple(codes))
 
 
 def clean_categories(values: Iterable[Any], name: str | int) -> tuple[Category, ...]:

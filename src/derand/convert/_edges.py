@@ -41,6 +41,31 @@ def bisect_edges(goes_right: Callable[[FloatArray], BoolArray], count: int) -> F
     return np.where(always, -np.inf, np.where(never, np.inf, _unorder(high)))
 
 
+def bracket_single(is_one: Callable[[FloatArray], BoolArray]) -> tuple[float, float]:
+    """Where an answer changes over all finite numbers in single precision: the last one before, the first one behind.
+
+    `is_one`: the answers to such numbers, increasing, as doubles. Between both ends answers vary, where rounding makes
+    them do so. Both are infinite, of one sign, where the answer never changes.
+
+    Examples
+    --------
+    >>> bracket_single(lambda x: x > 0.5) == (0.5, float(np.nextafter(np.float32(0.5), np.float32(1))))
+    True
+    """
+    largest = float(np.finfo(np.float32).max)
+    low, high = (int(_order_single(np.array([end]))[0]) for end in (-largest, largest))
+    first, last = is_one(np.array([-largest, largest])).tolist()
+    if first == last:
+        return (-np.inf, -np.inf) if last else (np.inf, np.inf)
+    while high - low > 1:
+        tried = np.unique(np.linspace(low, high, 2**12).astype(np.int64))
+        changed = is_one(_unorder_single(tried)) == last
+        width, (low, high) = high - low, tried[[changed.argmax() - 1, np.flatnonzero(~changed)[-1] + 1]].tolist()
+        if high - low == width or not changed[changed.argmax() :].all():
+            break
+    return float(_unorder_single(np.array([low]))[0]), float(_unorder_single(np.array([high]))[0])
+
+
 def after(thresholds: ArrayLike) -> FloatArray:
     """Edges of `x <= t goes left`, in doubles."""
     with np.errstate(over="ignore"):  # the largest double has nothing but infinity above it
@@ -73,3 +98,14 @@ def _order(x: FloatArray) -> IntArray:
 def _unorder(keys: IntArray) -> FloatArray:
     keys = np.asarray(keys, dtype=np.int64)
     return np.where(keys < 0, np.int64(-(2**63)) - keys, keys).view(np.float64)
+
+
+def _order_single(x: FloatArray) -> IntArray:
+    """The same of numbers in single precision."""
+    bits = (x.astype(np.float32) + np.float32(0.0)).view(np.int32).astype(np.int64)
+    return np.where(bits < 0, np.int64(-(2**31)) - bits, bits)
+
+
+def _unorder_single(keys: IntArray) -> FloatArray:
+    bits = np.where(keys < 0, np.int64(-(2**31)) - keys, keys).astype(np.int32)
+    return bits.view(np.float32).astype(np.float64)

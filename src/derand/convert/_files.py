@@ -84,7 +84,7 @@ def load_here(path: str) -> Reading:
             raise
         raise ValueError(f"{type(error).__name__}: {shorten(error)}") from None
     _read_here[:] = [reading]
-    return replace(reading, raw_scores=None if reading.raw_scores is None else score_here)
+    return replace(reading, raw_scores=None if reading.raw_scores is None else score_here, respond=None)
 
 
 def score_here(rows: FloatArray) -> FloatArray:

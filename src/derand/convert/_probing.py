@@ -10,8 +10,12 @@ import warnings
 import numpy as np
 
 from derand._core.arrays import FloatArray
+from derand.convert._forests import LOWEST
 from derand.convert._reading import Reading
 from derand.model import AdditiveEnsemble
+
+_FAR = 1e300
+"""Beyond it no numbers are drawn."""
 
 
 def probe_rows(reading: Reading, model: AdditiveEnsemble, n_rows: int, seed: int = 0) -> FloatArray:
@@ -30,8 +34,9 @@ def probe_rows(reading: Reading, model: AdditiveEnsemble, n_rows: int, seed: int
         for axis in term.axes:
             if term.slope is not None:
                 rows[:, axis.feature] *= 10.0 ** rng.uniform(-3.0, 6.0, size=n_rows)
-            if axis.edges.size:
-                rows[:, axis.feature] = _probe_axis(axis.edges, n_rows, rng)
+            edges = axis.edges[axis.edges > LOWEST]  # which no number is below
+            if edges.size:
+                rows[:, axis.feature] = _probe_axis(edges, n_rows, rng)
             if axis.feature in term.missing_features and axis.feature not in refuses:
                 rows[rng.random(n_rows) < 0.05, axis.feature] = np.nan
     return rows
@@ -41,11 +46,12 @@ def _probe_axis(edges: FloatArray, n_rows: int, rng: np.random.Generator) -> Flo
     """Values on and around edges, in random order, and some between and beyond them."""
     with np.errstate(over="ignore"):  # infinite ones are left out below
         single = edges.astype(np.float32)
-    beside = [np.nextafter(single, np.float32(end)).astype(np.float64) for end in (-np.inf, np.inf)]
-    near = [edges, np.nextafter(edges, -np.inf), np.nextafter(edges, np.inf), single.astype(np.float64), *beside]
+        beside = [np.nextafter(single, np.float32(end)).astype(np.float64) for end in (-np.inf, np.inf)]
+        near = [edges, np.nextafter(edges, -np.inf), np.nextafter(edges, np.inf), single.astype(np.float64), *beside]
     places = np.concatenate([one[np.isfinite(one)] for one in near])
-    width = max(float(edges[-1] - edges[0]), abs(float(edges[0])), 1e-3)
-    free = rng.uniform(edges[0] - 0.2 * width, edges[-1] + 0.2 * width, size=max(n_rows // 4, 1))
+    low, high = np.clip(edges[[0, -1]], -_FAR, _FAR).tolist()
+    width = max(high - low, abs(low), 1e-3)
+    free = rng.uniform(low - 0.2 * width, high + 0.2 * width, size=max(n_rows // 4, 1))
     taken = rng.permutation(np.resize(rng.permutation(places), n_rows - free.size if n_rows > free.size else 0))
     return np.asarray(rng.permutation(np.concatenate([taken, free])[:n_rows]))
 

@@ -40,6 +40,7 @@ READERS = (
         "sklearn",
         "FixedThresholdClassifier GridSearchCV RandomizedSearchCV TunedThresholdClassifierCV",
     ),
+    ("readers._sklearn_calibrated", "sklearn", "CalibratedClassifierCV"),
     ("readers._xgboost", "xgboost", "Booster XGBClassifier XGBRanker XGBRegressor"),
     ("pipelines._pipeline", "sklearn", "Pipeline"),
 )

@@ -1,27 +1,32 @@
 """Decision trees in one common form, and their sums as functions of columns.
 
-A reader of trees gives a `TreeReading`: arrays, before anything is summed. Owns which leaves reach which cells, and
-what the library's additions may lose. Must not know any library: a reader says how its library compares by the edge
-that it gives a split (`x >= edge` goes right).
+A reader of trees gives a `TreeReading`: arrays, before anything is summed. What joins few columns becomes a function of
+their cells, all else stays trees. Owns which leaves reach which cells, and what the library's additions may lose. Must
+not know any library: a reader says how its library compares by the edge that it gives a split (`x >= edge` goes right).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
-from derand.convert._cells import CellAxis, CellFunctions, Total, connect, require_small
+from derand.convert._cells import CellAxis, CellFunctions, Total, connect, is_small
+from derand.convert._forests import LEAF, NO_LEAF, NO_THRESHOLD, UNSEEN, Forest, join_forests, shape_forest
 from derand.convert._reading import RawScores, Reading
 from derand.tables import Labels, TableEncoding
 
 SINGLE = 2.0**-24
 DOUBLE = 2.0**-53
-LEAF, UNSEEN = -1, -1
+SHARES, _MOST_SHARES = 2.0**12, 2**20
+"""Shares of leaves that are multiples of 1 / 4096, of up to a million trees, add up exactly in doubles."""
+_TIE = 2.0**-40
+"""Far more than the rounding of a mean of shares, and far less than what two of them can differ by."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -58,23 +63,36 @@ class Tree:
 
     @property
     def nodes(self) -> IntArray:
-        """The nodes that the root leads to, itself included; libraries keep some that were pruned."""
-        found = {0: None}
-        waiting = [0] if self.feature[0] != LEAF else []
-        while waiting:
-            node = waiting.pop()
-            for child in (int(self.left[node]), int(self.right[node])):
-                if child not in found:
-                    found[child] = None
-                    if self.feature[child] != LEAF:
-                        waiting.append(child)
-        return np.array(list(found))
+        """The nodes that the root leads to, itself included, increasing; libraries keep some that were pruned."""
+        is_found = np.zeros(self.feature.size, dtype=bool)
+        level = np.zeros(1, dtype=np.int64)
+        while level.size:
+            is_found[level] = True
+            splits = level[self.feature[level] != LEAF]
+            level = np.unique(np.concatenate([self.left[splits], self.right[splits]]))
+        return np.flatnonzero(is_found)
 
     @property
     def splits(self) -> IntArray:
         """Those of them that are no leaves."""
         nodes = self.nodes
         return np.asarray(nodes[self.feature[nodes] != LEAF])
+
+    @property
+    def forest(self) -> Forest:
+        """Its nodes, those that it does not lead to included."""
+        is_split = self.feature != LEAF
+        return Forest(
+            np.zeros(1, dtype=np.int64),
+            np.asarray(self.feature, dtype=np.int64),
+            np.asarray(self.edge, dtype=np.float64),
+            np.where(is_split, self.left, 0),
+            np.where(is_split, self.right, 0),
+            np.asarray(self.value, dtype=np.float64),
+            np.asarray(self.missing_left, dtype=bool),
+            self.left_codes,
+            frozenset() if self.takes_missing else frozenset(np.unique(self.feature[is_split]).tolist()),
+        )
 
     @property
     def largest_leaves(self) -> FloatArray:
@@ -99,8 +117,12 @@ class TreeReading:
         Relative error of one addition: `SINGLE` or `DOUBLE`.
     slack : float
         What else may lie between the exact sum and the library's decision.
-    cure : str
-        What the user can change where too many columns are joined, such as "train with max_depth=1", for the error.
+    weighing : float
+        What the library loses beside additions, relative to each leaf.
+    divisor : int
+        The library divides its sum by that number, as in a mean; leaves are given as they are before.
+    respond
+        As of Reading: the raw score of class 1 is where it answers more than 1/2.
     """
 
     trees: Sequence[Tree]
@@ -112,34 +134,101 @@ class TreeReading:
     source: str
     n_roundings: int
     unit: float
-    cure: str
     slack: float = 0.0
+    weighing: float = 0.0
+    divisor: int = 1
+    respond: RawScores | None = None
 
     def sum_up(self) -> Reading:
-        """The sum of all trees as one function per set of columns that share a tree."""
-        functions, constant = sum_trees(self.trees, self.encoding, self.base.size, self.cure)
+        """The sum of all trees: a function per set of columns that share a tree, or the trees themselves."""
+        if not self.trees:
+            raise ValueError(f"{self.source} has no trees, so that it answers the same for every row: train it.")
+        parts = part_trees(self.trees, self.encoding)
+        tie = self._measure_tie(parts)
+        losses = bound_sum_error(self.n_roundings, 1.0, self.unit) + self.weighing
+        functions, constant = sum_trees(parts, self.encoding, self.base.size, losses, self.divisor, tie)
         intercept = constant + self.base
         rounding = float(np.abs(intercept).max()) * EPSILON
-        return Reading(
+        few = [tree for _, own in parts.few for tree in own]
+        fixed = 8 * self.unit if tie else self.bound_additions(few) + self.bound_weighing(few)
+        reading = Reading(
             self.encoding,
             functions.shapes,
             functions.grids,
             functions.tables,
             intercept if intercept.size > 1 else float(intercept[0]),
             self.classes,
-            self.bound_additions() + self.slack + functions.error + rounding,
+            fixed + self.slack + functions.error + rounding,
             self.link,
             self.raw_scores,
             self.source,
+            trees=functions.trees,
+            respond=self.respond,
         )
+        if self.respond is not None:
+            start, error = reading.locate_answers(lambda answers: answers[:, 1] > 0.5)
+            return replace(reading, arithmetic_error=reading.arithmetic_error + error).part_ties(start)
+        return reading.part_ties(tie) if tie else reading
 
-    def bound_additions(self) -> float:
-        """How far any score that the library adds up may lie from the exact sum."""
-        largest = np.array([tree.largest_leaves for tree in self.trees]).reshape(-1, self.base.size)
+    def bound_additions(self, trees: Sequence[Tree]) -> float:
+        """How far any score that the library adds up may lie from the exact sum, by the base and some of its trees."""
+        largest = np.array([tree.largest_leaves for tree in trees]).reshape(-1, self.base.size) / self.divisor
         return max(
             bound_sum_error(self.n_roundings, abs(start) + math.fsum(own), self.unit)
             for own, start in zip(largest.T.tolist(), self.base.tolist(), strict=True)
         )
+
+    def bound_weighing(self, trees: Sequence[Tree]) -> float:
+        """What weighing the leaves of some trees may lose."""
+        return self.weighing * math.fsum(float(tree.largest_leaves.max()) for tree in trees) / self.divisor
+
+    def _measure_tie(self, parts: Parts) -> float:
+        """By how much scores of classes are moved apart where shares of trees can be equal; 0 where they are not moved.
+
+        Shares of pure leaves are 0 or 1: their sums are whole numbers, in any order of additions, and often equal.
+        """
+        rest = [*parts.lone, *(tree for _, own in parts.few for tree in own)]
+        is_known = self.link == "share" and len(self.trees) <= _MOST_SHARES
+        return _TIE if parts.many and is_known and all(is_whole(tree.value).all() for tree in rest) else 0.0
+
+
+def is_whole(shares: FloatArray) -> BoolArray:
+    """Whether additions of such shares lose nothing, (n, 1) of (n, n_outputs)."""
+    return np.asarray((np.rint(shares * SHARES) == shares * SHARES).all(axis=1, keepdims=True))
+
+
+class Parts(NamedTuple):
+    """Trees by what becomes of them: those without splits, and those that join few columns, or many, by columns."""
+
+    lone: list[Tree]
+    few: list[tuple[dict[int, CellAxis], list[Tree]]]
+    many: list[list[Tree]]
+
+
+def part_trees(trees: Sequence[Tree], encoding: TableEncoding) -> Parts:
+    """Trees in groups that share no column."""
+    found = Parts([], [], [])
+    joined = []
+    for tree in trees:
+        nodes = tree.nodes
+        is_leaf = tree.feature[nodes] == LEAF
+        if not np.isfinite(tree.value[nodes[is_leaf]]).all():
+            raise ValueError(NO_LEAF)
+        asked = set(tree.feature[nodes[~is_leaf]].tolist())
+        if asked:
+            joined.append((asked, tree))
+        else:
+            found.lone.append(tree)
+    for features, own in connect(joined):
+        if not is_small(dict.fromkeys(features, 1), encoding):
+            found.many.append(own)
+            continue
+        axes = _make_axes(features, own, encoding)
+        if is_small({feature: axis.size for feature, axis in axes.items()}, encoding):
+            found.few.append((axes, own))
+        else:
+            found.many.append(own)
+    return found
 
 
 def bound_sum_error(n_summands: int, total: float, unit: float) -> float:
@@ -158,25 +247,31 @@ def place_values(values: ArrayLike, output: int, n_outputs: int) -> FloatArray:
 
 
 def sum_trees(
-    trees: Sequence[Tree], encoding: TableEncoding, n_outputs: int, cure: str
+    parts: Parts, encoding: TableEncoding, n_outputs: int, losses: float = 0.0, divisor: int = 1, tie: float = 0.0
 ) -> tuple[CellFunctions, FloatArray]:
-    """The sum of trees as one function per set of columns that share a tree, and the sum of trees without a split."""
+    """The sum of trees as functions of few columns and terms of trees, and the sum of trees without a split.
+
+    `losses`: what the library may lose by additions, relative to the leaves that a row reaches. `tie`: 0, or by how
+    much the scores of shares are moved apart: rows with a share that rounds have that much more of an error.
+    """
     functions, constant = CellFunctions(), Total((), n_outputs)
-    joined = []
-    for tree in trees:
-        asked = set(tree.feature[tree.splits].tolist())
-        if asked:
-            joined.append((asked, tree))
-        else:
-            constant.add((), tree.value[0])
-    for features, own in connect(joined):
-        axes = _make_axes(features, own, encoding)
-        require_small("Trees", {feature: axis.size for feature, axis in axes.items()}, encoding, cure)
+    for tree in parts.lone:
+        constant.add((), tree.value[0] / divisor)
+    for axes, own in parts.few:
         total = Total(tuple(axis.size for axis in axes.values()), n_outputs)
         for tree in own:
             for masks, leaf in _list_leaves(tree, 0, axes, {}):
-                total.add(np.ix_(*(masks.get(feature, axis.all_cells) for feature, axis in axes.items())), leaf)
+                cells: Any = np.ix_(*(masks.get(feature, axis.all_cells) for feature, axis in axes.items()))
+                total.add(cells, leaf / divisor)
         functions.take(axes, total)
+    for own in parts.many:
+        shape, lone = shape_forest(join_forests([tree.forest for tree in own]), encoding, losses, divisor)
+        if shape is not None and tie:
+            largest = divisor * (1 + (n_outputs + 8) * tie / losses)
+            shape = shape._replace(magnitudes=np.where(is_whole(shape.values), 0.0, largest).repeat(n_outputs, axis=1))
+        functions.trees += [shape] if shape is not None else []
+        for leaf in lone:
+            constant.add((), leaf / divisor)
     functions.error += constant.error
     return functions, constant.values.reshape(n_outputs)
 
@@ -193,6 +288,8 @@ def _make_axes(features: Sequence[int], trees: Sequence[Tree], encoding: TableEn
                     f"Column {encoding.name(feature)!r} is split both as a number and as a category, which no table "
                     "can hold."
                 )
+            if is_number and math.isnan(edge):
+                raise ValueError(NO_THRESHOLD)
             if is_number and math.isfinite(edge):
                 edges[feature].add(edge)
             if not tree.takes_missing:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import Cells, FloatArray
 
 FIRST_DAY = np.datetime64("2023-01-02")
 
 
-def make_applications(n_rows: int = 4000, seed: int = 0) -> dict[str, NDArray[Any]]:
+def make_applications(n_rows: int = 4000, seed: int = 0) -> dict[str, Cells]:
     """Credit applications with an identifier, a date, gaps, a protected column and one that is known too late.
 
     `recovered` is written down after a loan has failed, so that nobody knows it when a decision is due. About one
@@ -59,6 +57,6 @@ def make_applications(n_rows: int = 4000, seed: int = 0) -> dict[str, NDArray[An
     }
 
 
-def _leave_out(values: NDArray[Any], missing: NDArray[np.bool_]) -> FloatArray:
+def _leave_out(values: Cells, missing: NDArray[np.bool_]) -> FloatArray:
     """The numbers, some of them missing."""
     return np.where(missing, np.nan, values.astype(np.float64))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from derand._core.arrays import IntArray
+from derand._core.arrays import Cells, IntArray
 
 N_FOLDS = 5
 
@@ -24,9 +23,9 @@ class Split(NamedTuple):
 class Division(NamedTuple):
     """The rows of a dataset in two parts."""
 
-    X_train: NDArray[Any]
+    X_train: Cells
     y_train: IntArray
-    X_test: NDArray[Any]
+    X_test: Cells
     y_test: IntArray
 
 
@@ -52,7 +51,7 @@ class Dataset:
         Where the data comes from and what was done to it.
     """
 
-    X: NDArray[Any]
+    X: Cells
     y: IntArray
     target_names: tuple[str, ...]
     feature_names: tuple[str, ...]

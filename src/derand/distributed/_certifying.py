@@ -61,15 +61,15 @@ def certify(estimator: Any, data: Any, *, keep: Sequence[str] = (), **asked: Any
     return data[every].map_partitions(_certify_part, content, options, (names, kept), meta, meta=meta)
 
 
-def _make_meta(estimator: Any, options: dict[str, Any]) -> Any:
+def _make_meta(estimator: Any, options: dict[str, object]) -> Any:
     """The result of no rows."""
     row = estimator.decode_rows(np.zeros((1, estimator.encoding_.n_features)))
     return estimator.certify(row, **options).to_frame().iloc[:0]
 
 
 def _certify_part(
-    frame: Any, content: bytes, options: dict[str, Any], columns: tuple[list[str], list[str]], meta: Any
-) -> Any:
+    frame: Any, content: bytes, options: dict[str, Any], columns: tuple[list[str], list[str]], meta: object
+) -> object:
     if not len(frame):
         return meta
     names, kept = columns
@@ -77,7 +77,7 @@ def _certify_part(
     return _join(frame[kept], found) if kept else found
 
 
-def _join(kept: Any, found: Any) -> Any:
+def _join(kept: Any, found: Any) -> object:
     """What is kept, and the certificates beside it."""
     taken = [name for name in kept.columns if name in found.columns]
     if taken:

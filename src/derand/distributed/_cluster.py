@@ -63,7 +63,7 @@ def connect(scheduler: str | None = None, workers: int | None = None, memory: st
         yield client
 
 
-def _reach(scheduler: str, stack: ExitStack) -> Any:
+def _reach(scheduler: str, stack: ExitStack) -> object:
     """A client of a scheduler that runs: the one that is there already, or a new one."""
     from distributed import Client
 
@@ -106,7 +106,7 @@ def _start_cluster(workers: int, memory: str | None, scratch: str) -> Any:
         )
 
 
-def _start_undisturbed(start: Callable[..., Any], *arguments: object) -> Any:
+def _start_undisturbed(start: Callable[..., object], *arguments: object) -> Any:
     """Start processes that an interrupt from the keyboard does not reach: it is for whoever started them."""
     if threading.current_thread() is not threading.main_thread():
         return start(*arguments)

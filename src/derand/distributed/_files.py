@@ -54,7 +54,7 @@ def certify_files(
     memory: str | None = None,
     resume: bool = False,
     advance: Callable[[int], None] = lambda rows: None,
-    **asked: Any,
+    **asked: object,
 ) -> FilesSummary:
     """Certify files, each into a file of the same name in a folder.
 
@@ -115,9 +115,9 @@ _Found = tuple[str, Any, BaseException | None]
 def _start(
     model: PathLike,
     left: Mapping[str, Path],
-    asked: Mapping[str, Any],
+    asked: Mapping[str, object],
     output: Path,
-    job: Mapping[str, Any],
+    job: Mapping[str, object],
     where: tuple[str | None, int | None, str | None],
 ) -> Iterator[_Found]:
     """Certify files where it was asked for; the folder of results is made once that is ready to begin."""
@@ -159,7 +159,7 @@ def _run(results: Iterator[_Found], summary: FilesSummary, advance: Callable[[in
                 advance(found["rows"])
 
 
-def _certify_one(model: str, source: str, target: str, options: dict[str, Any]) -> dict[str, int]:
+def _certify_one(model: str, source: str, target: str, options: dict[str, object]) -> dict[str, int]:
     certify_file = import_later("derand", {"certify_file": "app.jobs"})("certify_file")
     found = certify_file(model, source, target, **options)
     return {"rows": found["rows"], "certified_rows": found["certified_rows"] if "proofs" in found else 0}
@@ -180,7 +180,7 @@ def _name_targets(files: Sequence[str], folder: Path) -> dict[str, Path]:
     return targets
 
 
-def _describe(model: PathLike, asked: Mapping[str, Any]) -> dict[str, Any]:
+def _describe(model: PathLike, asked: Mapping[str, object]) -> dict[str, object]:
     """A request in short: what must be the same for results to be the same."""
     options = {name: value for name, value in sorted(asked.items()) if value not in (None, [], {}, ())}
     text = json.dumps(options, sort_keys=True, default=_write_option)
@@ -192,14 +192,14 @@ def _describe(model: PathLike, asked: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _write_option(value: Any) -> Any:
+def _write_option(value: object) -> object:
     """Paths by what is in them, anything else as it is written."""
     if isinstance(value, os.PathLike):
         return {"file": mark_file(value).sha256}
     return repr(value)
 
 
-def _require_folder(folder: Path, job: Mapping[str, Any], *, resume: bool) -> None:
+def _require_folder(folder: Path, job: Mapping[str, object], *, resume: bool) -> None:
     """Refuse a folder that holds other results."""
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"The results go into a folder, but {folder} is a file: name another one.")
@@ -211,7 +211,7 @@ def _require_folder(folder: Path, job: Mapping[str, Any], *, resume: bool) -> No
     _require_same(_read_note(note), job, folder, resume=resume)
 
 
-def _read_note(note: Path) -> dict[str, Any]:
+def _read_note(note: Path) -> dict[str, object]:
     """What an earlier run was asked for."""
     try:
         found = read_json(note)
@@ -222,14 +222,14 @@ def _read_note(note: Path) -> dict[str, Any]:
     return found
 
 
-def _open_folder(folder: Path, job: Mapping[str, Any]) -> None:
+def _open_folder(folder: Path, job: Mapping[str, object]) -> None:
     """Make the folder of results, with a note of what they are."""
     folder.mkdir(parents=True, exist_ok=True)
     with replace_when_done(folder / JOB_FILE) as draft:
         draft.write_text(json.dumps(job, indent=2) + "\n", encoding="utf-8")
 
 
-def _require_same(before: Mapping[str, Any], job: Mapping[str, Any], folder: Path, *, resume: bool) -> None:
+def _require_same(before: Mapping[str, object], job: Mapping[str, object], folder: Path, *, resume: bool) -> None:
     if not resume:
         raise FileExistsError(f"{folder} holds results already: go on with them by --resume, or name a new folder.")
     for name, what in (("derand", "version of derand"), ("model", "model"), ("request", "request")):

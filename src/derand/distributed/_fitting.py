@@ -52,7 +52,7 @@ from derand.train import (
 Estimator = TypeVar("Estimator", StumpClassifier, AdditiveClassifier)
 
 
-def fit(estimator: Estimator, data: Any, target: str, *, columns: Sequence[str] | None = None) -> Estimator:
+def fit(estimator: Estimator, data: object, target: str, *, columns: Sequence[str] | None = None) -> Estimator:
     """Train on a table of parts; the model does not depend on how the rows are cut into parts, nor on their order.
 
     A StumpClassifier is the one that its own `fit` finds on all rows, bit for bit, unless `scaling` is "robust". What
@@ -101,7 +101,7 @@ def fit(estimator: Estimator, data: Any, target: str, *, columns: Sequence[str] 
     return estimator
 
 
-def _require_supported(estimator: Any) -> None:
+def _require_supported(estimator: object) -> None:
     if not isinstance(estimator, StumpClassifier | AdditiveClassifier):
         raise TypeError(
             f"`estimator` must be a StumpClassifier or an AdditiveClassifier, got a {type(estimator).__name__}: others "
@@ -149,7 +149,7 @@ def _fit(
     return messages, estimator._doubt_columns(reading.encoding.decode(sample.rows), labels)
 
 
-def _refuse_classes(estimator: Any, classes: Labels, target: str) -> None:
+def _refuse_classes(estimator: object, classes: Labels, target: str) -> None:
     if classes.size < 2:
         raise ValueError(f"{quote_short(target)} holds one label alone, {classes.tolist()}: there is nothing to learn.")
     if classes.size > 2 and isinstance(estimator, AdditiveClassifier):
@@ -183,7 +183,7 @@ class _Reading:
     def n_categories(self) -> dict[int, int]:
         return {column: len(values) for column, values in self.encoding.categories.items()}
 
-    def read(self, table: Any) -> tuple[FloatArray, NDArray[np.uint8]]:
+    def read(self, table: object) -> tuple[FloatArray, NDArray[np.uint8]]:
         """Rows as the model reads them, and their classes."""
         X, labels = split_target(table, self.target)
         rows = self.encoding.encode_finite(X, may_miss=self.encoding.numerical)
@@ -192,7 +192,7 @@ class _Reading:
         return rows, lookup[labels.codes]
 
 
-def _draw(table: Any, reading: _Reading, most: int) -> Sample:
+def _draw(table: object, reading: _Reading, most: int) -> Sample:
     return draw_part(*reading.read(table), most)
 
 
@@ -223,7 +223,7 @@ def _count(
     return CountedTable(counts, plan, len(survey.names), class_weight, reading.n_categories, names)
 
 
-def _count_rows(table: Any, reading: _Reading, plan: CountingPlan, class_weight: FloatArray) -> PartCounts:
+def _count_rows(table: object, reading: _Reading, plan: CountingPlan, class_weight: FloatArray) -> PartCounts:
     rows, target = reading.read(table)
     part = TrainingTable(rows, target, class_weight, None, reading.n_categories, reading.encoding.names)
     return count_part(part, plan)
@@ -239,7 +239,7 @@ def _share(parts: Parts, reading: _Reading, table: TrainingTable, totals: FloatA
     return replace(table, whole=WholeTable(totals.astype(np.int64), sample.count_distinct(), share))
 
 
-def _code(table: Any, reading: _Reading, numbers: Any, categories: Any) -> CodedRows:
+def _code(table: object, reading: _Reading, numbers: Any, categories: Any) -> CodedRows:
     rows, target = reading.read(table)
     return CodedRows(code_rows(rows, numbers, categories), target)
 

@@ -183,7 +183,7 @@ class Parts:
         return reduce_tree(found, combine) if self.on_workers else combine_some(combine, found)
 
 
-def reduce_tree(found: Sequence[Any], combine: Combine[Result]) -> Result | None:
+def reduce_tree(found: Sequence[object], combine: Combine[Result]) -> Result | None:
     """One result from delayed ones, a few at a time, where they are."""
     import dask
 

@@ -24,7 +24,7 @@ class DaskShards:
     coded : sequence of delayed CodedRows
     """
 
-    def __init__(self, coded: Sequence[Any]) -> None:
+    def __init__(self, coded: Sequence[object]) -> None:
         import dask
 
         self._parts = list(dask.persist(*coded))
@@ -40,7 +40,9 @@ class DaskShards:
         total = reduce_tree(self._map(work, arguments, [(own,) for own in beside]), _add)
         return list(total or ())
 
-    def _map(self, work: Callable[..., Any], arguments: tuple[object, ...], own: Sequence[tuple[object, ...]]) -> Any:
+    def _map(
+        self, work: Callable[..., object], arguments: tuple[object, ...], own: Sequence[tuple[object, ...]]
+    ) -> Any:
         """What the work on each part gives, delayed; all arguments travel to each worker once."""
         import dask
 
@@ -53,7 +55,9 @@ class DaskShards:
         return [run(work, rows, shared, *more) for rows, more in zip(self._parts, own, strict=True)]
 
 
-def _work_on_rows(work: Callable[..., Any], rows: CodedRows | None, arguments: tuple[object, ...], *own: object) -> Any:
+def _work_on_rows(
+    work: Callable[..., object], rows: CodedRows | None, arguments: tuple[object, ...], *own: object
+) -> object:
     return None if rows is None else work(rows, *own, *arguments)
 
 

@@ -113,7 +113,7 @@ def split_target(table: Any, target: str) -> tuple[Any, Labels]:
     return rest, _read_labels(table[target], target)
 
 
-def _read_labels(column: Any, target: str) -> Labels:
+def _read_labels(column: object, target: str) -> Labels:
     import pyarrow as pa
 
     try:
@@ -140,7 +140,7 @@ def _read_labels(column: Any, target: str) -> Labels:
     return Labels(values, coded.indices.to_numpy(zero_copy_only=False).astype(np.int64), kind)
 
 
-def survey_part(table: Any, target: str, categorical: CategoricalFeatures, is_scaled: bool, name: str) -> Survey:
+def survey_part(table: object, target: str, categorical: CategoricalFeatures, is_scaled: bool, name: str) -> Survey:
     """A first look at the rows of a part; moments are for models that are scaled."""
     X, labels = split_target(table, target)
     encoding = TableEncoding.learn(X, categorical)

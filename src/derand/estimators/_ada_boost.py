@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -128,7 +127,7 @@ class RobAdaBoostClassifier(CertifiedClassifier):
         self.rule = rule
         self.n_jobs = n_jobs
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: object) -> FloatArray:
         """Share of the members' weight that votes for each label.
 
         Parameters

@@ -34,8 +34,12 @@ from derand.estimators._threshold import Cut, keep_sides
 from derand.model import AdditiveEnsemble
 from derand.noise import Gaussian, Noise
 from derand.perturbation import check_columns
+from derand.tables import TableEncoding
 from derand.threat import Column, Threat, as_budget
-from derand.train import AdditiveOptions, AdditiveTraining, TrainingTable, train_additive
+from derand.train import AdditiveOptions, AdditiveTraining, TrainingTable, choose_noise, train_additive
+
+_NOISE_SHARES = (0.5, 0.25, 1.0)
+"""Of the radius: noises of which the one is taken that loses least on rows left out, the first of equals."""
 
 
 class AdditiveEstimator(CertifiedEstimator):
@@ -109,7 +113,8 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
     Parameters
     ----------
     radius : float
-        How large a change to train against, in units of `scaling`; 0 is a plain additive model.
+        How large a change to train against, in units of `scaling`. 0 is a plain additive model, which can be certified
+        for anything; training for a radius costs accuracy, so that it is asked for.
     norm : {1, 2, inf}
         How changes of numbers are measured.
     rule : {"mean", "vote"}
@@ -117,13 +122,17 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         get, the paper's rule, certified by both proofs.
     noise : Noise, str or None
         Such as `Gaussian(0.25)` or "uniform:2"; "none" is no smoothing. None follows the radius: Gaussian noise of half
-        of it, none at radius 0.
+        of it (of two classes by the rule "mean" a quarter, half or all of it, whichever loses least on rows left out);
+        none at radius 0, and none for two classes in norm inf by that rule, where it only blurs what is known exactly.
     scaling : None, "standard", "range" or "robust"
         Let noise and radii count in deviations, ranges or interquartile ranges of the training columns.
     n_cuts : int or "auto"
         Where the function of a column may change, at most; "auto" is 32, and 128 for more than 10,000 rows.
     regularization : float or "cv"
         How strongly changes of the functions are penalised; "cv" takes what loses least on rows left out.
+    max_iter : int
+        Steps of the fit, at most: sweeps over all columns. Where it ends there, a ConvergenceWarning says what is left
+        to gain.
     class_weight : None, "balanced" or dict
         Moves the decision. `predict_proba` stays calibrated to the data as they are: the two then differ.
     decision_threshold : float or None
@@ -167,6 +176,10 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         Column names and categories.
     regularization_ : float
         As given, or as chosen.
+    gap_ : float
+        How much less the best weights may lose than those that were found: a duality gap of the penalised log-loss of
+        certified margins. NaN where it is not known: of more than two classes, many groups, the rule "vote" on many
+        columns, and tables in parts.
     path_ : dict
         What was tried to choose it, as lists: "regularization", "ramp" (whether functions had a linear part), "loss"
         and "error" (mean log-loss of certified margins on rows left out, and its standard error).
@@ -202,13 +215,14 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
     def __init__(
         self,
         *,
-        radius: float = 0.25,
+        radius: float = 0.0,
         norm: float = 2,
         rule: str = "mean",
         noise: Noise | str | float | None = None,
         scaling: str | None = "robust",
         n_cuts: int | str = "auto",
         regularization: float | str = "cv",
+        max_iter: int = 1_000,
         class_weight: ClassWeight = None,
         decision_threshold: float | None = None,
         cost: Mapping[str, float] | None = None,
@@ -230,6 +244,7 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         self.scaling = scaling
         self.n_cuts = n_cuts
         self.regularization = regularization
+        self.max_iter = max_iter
         self.class_weight = class_weight
         self.decision_threshold = decision_threshold
         self.cost = cost
@@ -244,25 +259,44 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         self.verbose = verbose
         self.random_state = random_state
 
-    def _train(self, table: TrainingTable, noise: Noise | None) -> AdditiveTraining:
-        threat, monotone = self._read_threat(table), read_monotone(self.monotone, table)
-        training = train_additive(
-            table,
-            noise,
-            threat,
-            AdditiveOptions(
-                radius=float(self.radius),
-                n_cuts=None if isinstance(self.n_cuts, str) else int(self.n_cuts),
-                regularization=None if isinstance(self.regularization, str) else float(self.regularization),
-                monotone=monotone,
-                groups=read_groups(self.groups, table, monotone),
-                least_rows=self.min_rows_per_category,
-                deduction=DEDUCTION if self.rule == "vote" else 0.0,
-                seed=self._seed,
-                n_threads=count_threads(self.n_jobs),
-            ),
+    @property
+    def _default_noise(self) -> Noise | None:
+        """None for two classes in norm inf, too: what each column can do by itself is known exactly."""
+        is_exact = self.default_threat.norm == np.inf and self.rule == "mean"
+        has_two = getattr(self, "classes_", np.empty(2)).size == 2
+        return None if is_exact and has_two else super()._default_noise
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_whole("max_iter", self.max_iter, 1)
+
+    def _keep_table(self, table: TrainingTable, encoding: TableEncoding) -> Noise | None:
+        noise = super()._keep_table(table, encoding)
+        if self.noise is not None or noise is None or self.classes_.size > 2 or self.rule != "mean" or self.groups:
+            return noise
+        noises = [Gaussian(share * self.radius, noise.units) for share in _NOISE_SHARES]
+        self.noise_ = choose_noise(table, noises, self._read_threat(table), self._make_options(table))
+        return self.noise_
+
+    def _make_options(self, table: TrainingTable) -> AdditiveOptions:
+        monotone = read_monotone(self.monotone, table)
+        return AdditiveOptions(
+            radius=float(self.radius),
+            n_cuts=None if isinstance(self.n_cuts, str) else int(self.n_cuts),
+            regularization=None if isinstance(self.regularization, str) else float(self.regularization),
+            monotone=monotone,
+            groups=read_groups(self.groups, table, monotone),
+            least_rows=self.min_rows_per_category,
+            max_iter=int(self.max_iter),
+            deduction=DEDUCTION if self.rule == "vote" else 0.0,
+            seed=self._seed,
+            n_threads=count_threads(self.n_jobs),
         )
-        self.regularization_ = training.regularization
+
+    def _train(self, table: TrainingTable, noise: Noise | None) -> AdditiveTraining:
+        threat = self._read_threat(table)
+        training = train_additive(table, noise, threat, self._make_options(table))
+        self.regularization_, self.gap_ = training.regularization, training.record.fit.gap
         self.path_ = {
             "regularization": training.path.regularization.tolist(),
             "ramp": training.path.ramp.astype(bool).tolist(),
@@ -279,6 +313,15 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         """Nothing where training has named the collapse already; and which columns were not looked at for groups."""
         told = () if training.warnings else super()._warn_of_one_label(table, totals, training)
         return (*told, *warn_of_gaps(self.groups, table))
+
+    def _describe_unfinished(self) -> str | None:
+        fit = self.training_.fit
+        if fit.has_ended:
+            return None
+        return (
+            f"The fit ended after {self.training_.n_iterations:,} steps: it loses {fit.loss:.4g}, and up to "
+            f"{fit.gap:.2g} of that might be gained. Raise `max_iter`."
+        )
 
     def decision_function(self, X: Any) -> FloatArray:
         """Logarithm of the odds of `classes_[1]` by which the label is decided; by the rule "vote" the signed radius.

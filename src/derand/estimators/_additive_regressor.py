@@ -53,6 +53,8 @@ class AdditiveRegressor(AdditiveEstimator, CertifiedRegressor):
     path_ : dict
         What was tried to choose it, as lists: "regularization", "loss" and "error" (root of the mean square on rows
         left out, in deviations of the target, and its standard error).
+    term_means_ : array of shape (n_terms,)
+        What each term of `ensemble_` adds on average over training rows: explanations start there.
     feature_importances_ : array of shape (n_features,)
         Mean size of what each column adds to the answer, as a share of all; columns of a group share alike.
     groups_ : tuple of tuples
@@ -77,7 +79,7 @@ class AdditiveRegressor(AdditiveEstimator, CertifiedRegressor):
     def __init__(
         self,
         *,
-        radius: float = 0.25,
+        radius: float = 0.0,
         norm: float = 2,
         rule: str = "mean",
         noise: Noise | str | float | None = None,

@@ -15,27 +15,45 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import Cells, FloatArray, PlotAxes, Targets
 from derand._core.finite import refuse_masked
 from derand._core.origin import Origin, refuse_other_rows
 from derand._core.progress import listen, print_line, tell
 from derand._core.threads import count_threads
 from derand._core.units import NamedUnits
 from derand.auditing import Audit, audit
-from derand.certificates import Certificates, Intervals, ToleranceRadii, check_request, find_rule
-from derand.estimators._inputs import check_whole, hint_columns, read_weights, refuse_double_names, refuse_one_row
-from derand.estimators._showing import draw_estimator, keep_densities, write_fitted
+from derand.certificates import (
+    Certificates,
+    Intervals,
+    LibraryLabels,
+    ToleranceRadii,
+    TreeSearch,
+    check_request,
+    find_rule,
+    read_budget,
+)
+from derand.estimators._inputs import (
+    check_whole,
+    hint_columns,
+    is_row_mapping,
+    read_weights,
+    refuse_double_names,
+    refuse_one_row,
+)
+from derand.estimators._showing import as_table, draw_estimator, keep_densities, write_fitted
 from derand.model import Model
 from derand.noise import Gaussian, Noise, resolve_noise
+from derand.perturbation import describe_unused
 from derand.tables import ColumnWarning, TableEncoding, as_rows, describe_data_checks, is_frame, make_unseen, take_rows
 from derand.threat import Threat, as_threats
 from derand.train import SCALINGS, TrainingTable, measure_units
 
-Columns = str | Sequence[str | int | bool] | NDArray[Any] | None
+Columns = str | Sequence[str | int | bool] | Cells | None
 """Which columns are categorical: "from_dtype", None, names, numbers or a mask."""
 
 DEFAULT_NOISE = Gaussian(0.25)
@@ -60,11 +78,12 @@ class Request(NamedTuple):
     rule: str
     proof: str
     n_jobs: int | None
+    search: TreeSearch
 
     @property
     def how(self) -> dict[str, Any]:
-        """By which rule, proof and threads."""
-        return {"rule": self.rule, "proof": self.proof, "n_jobs": self.n_jobs}
+        """By which rule, proof and threads, and how models with trees are searched."""
+        return {"rule": self.rule, "proof": self.proof, "n_jobs": self.n_jobs, "search": self.search}
 
 
 class CertifiedEstimator(BaseEstimator, ABC):
@@ -83,6 +102,8 @@ class CertifiedEstimator(BaseEstimator, ABC):
     min_rows_per_category: int | None = None
     _needs_noise = True
     """Whether it is trained under noise."""
+    _library: LibraryLabels | None = None
+    """Answers of the library that it was read from, as long as that is at hand."""
 
     @property
     def _default_noise(self) -> Noise | None:
@@ -90,7 +111,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
         return DEFAULT_NOISE
 
     @abstractmethod
-    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
+    def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
         """Train, and say what there is to warn of."""
 
     @property
@@ -103,7 +124,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
         """What counts as a change of 1 of each feature; None for 1 everywhere."""
         return tuple(self.units_.tolist()) if self.noise_ is None else self.noise_.units
 
-    def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on a table.
 
         Parameters
@@ -123,7 +144,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
         """
         return self._fit_or_leave(X, y, sample_weight, doubts=True)
 
-    def _fit_or_leave(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None, *, doubts: bool) -> Self:
+    def _fit_or_leave(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None, *, doubts: bool) -> Self:
         """Train and warn; an interrupted fit, too, leaves the estimator as it was."""
         before = vars(self).copy()
         try:
@@ -131,6 +152,9 @@ class CertifiedEstimator(BaseEstimator, ABC):
                 told = self._fit(X, y, sample_weight)
             for text in told:
                 warnings.warn(text, stacklevel=3)  # the one place that warns: it points at the call of `fit`
+            unfinished = self._describe_unfinished()
+            if unfinished is not None:
+                warnings.warn(unfinished, ConvergenceWarning, stacklevel=3)
             doubtful = self._doubt_columns(X, y) if doubts else None
             if doubtful is not None:
                 warnings.warn(doubtful, ColumnWarning, stacklevel=3)
@@ -139,18 +163,22 @@ class CertifiedEstimator(BaseEstimator, ABC):
             raise
         return self
 
+    def _describe_unfinished(self) -> str | None:
+        """What is left to gain where training ended before it was done."""
+        return None
+
     def _listen(self) -> AbstractContextManager[None]:
         """While a block runs, print what it tells of its progress, where that is asked for."""
         return listen(print_line if self.verbose else None)
 
-    def _doubt_columns(self, X: Any, y: ArrayLike) -> str | None:
+    def _doubt_columns(self, X: object, y: ArrayLike) -> str | None:
         """What is doubtful about the columns of a frame: identifiers, dates and numbers as text, leaks."""
         if not is_frame(X):
             return None
         named = () if isinstance(self.categorical_features, str) else self.encoding_.categorical
         return describe_data_checks(X, y, named)
 
-    def _begin_fit(self, X: Any, y: ArrayLike, wanted: str) -> Any:
+    def _begin_fit(self, X: object, y: ArrayLike, wanted: str) -> object:
         """The table to train on; parameters, targets and tables that make no sense are refused."""
         if y is None:
             raise ValueError(f"requires y to be passed, but the target y is None: give {type(self).__name__} {wanted}.")
@@ -159,8 +187,8 @@ class CertifiedEstimator(BaseEstimator, ABC):
 
     @staticmethod
     def _keep_weighted(
-        X: Any, target: NDArray[Any], sample_weight: ArrayLike | None
-    ) -> tuple[Any, NDArray[Any], FloatArray | None]:
+        X: object, target: Targets, sample_weight: ArrayLike | None
+    ) -> tuple[object, Targets, FloatArray | None]:
         """The rows of positive weight, their targets and weights; all of them where there are no weights."""
         if sample_weight is None:
             return X, target, None
@@ -168,7 +196,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
         counted = np.flatnonzero(weights)
         return take_rows(X, counted), target[counted], weights[counted]
 
-    def _learn_encoding(self, X: Any) -> tuple[TableEncoding, FloatArray]:
+    def _learn_encoding(self, X: object) -> tuple[TableEncoding, FloatArray]:
         """How a table that was checked is read, and its rows as the model is to read them."""
         encoding = TableEncoding.learn(X, self.categorical_features)
         matrix = encoding.encode_finite(X, may_miss=encoding.numerical)
@@ -203,7 +231,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
             for one in as_threats(l0, unseen, None)
         ]
 
-    def decode_rows(self, rows: FloatArray, like: Any = None) -> Any:
+    def decode_rows(self, rows: FloatArray, like: object = None) -> Any:
         """Rows as the model reads them, such as witnesses, back in the words of the table that it was trained on.
 
         Parameters
@@ -232,24 +260,29 @@ class CertifiedEstimator(BaseEstimator, ABC):
 
     def _ask(
         self,
-        X: Any,
+        X: object,
         threats: Sequence[Threat],
         rule: str | None,
         noise: Noise | str | float | None,
         proof: str = "best",
         n_jobs: int | None = None,
+        budget: int | None = None,
     ) -> Request:
         """What is asked, refused before rows are read where it makes no sense."""
         check_is_fitted(self)
+        search = TreeSearch(read_budget(budget), self._library)
         named = [self._name_columns(one) for one in threats]
         chosen = self._choose_noise(noise, *named[:1])
         check_request(rule or self.rule, proof, chosen, named)
         threads = self.n_jobs if n_jobs is None else n_jobs
-        return Request(self._encode_rows(X), chosen, named, rule or self.rule, proof, threads)
+        unused = describe_unused(named[0], self.ensemble_, self.encoding_.names) if named else None
+        if unused is not None:
+            warnings.warn(unused, stacklevel=3)
+        return Request(self._encode_rows(X), chosen, named, rule or self.rule, proof, threads, search)
 
     def audit(
         self,
-        X: Any,
+        X: object,
         certificates: Certificates | Intervals | ToleranceRadii,
         *,
         rows: int | None = 200,
@@ -274,16 +307,20 @@ class CertifiedEstimator(BaseEstimator, ABC):
         with self._listen():
             return audit(self.ensemble_, self._encode_rows(X), certificates, rows=rows, random_state=random_state)
 
-    def _name_changed(self, rows: FloatArray, origin: Origin | None) -> Any:
+    def _name_changed(self, rows: FloatArray, origin: Origin | None) -> object:
         """Changed rows in the words of the table that they came from, where that is known."""
         encoding = self.encoding_
         if encoding.names is None and not encoding.categories:
             return rows
         return encoding.decode(rows, origin, unseen=make_unseen)  # a missing category may be told apart
 
-    def _encode_rows(self, X: Any) -> FloatArray:
-        """Rows to predict or certify as the model reads them."""
+    def _encode_rows(self, X: object) -> FloatArray:
+        """Rows to predict or certify as the model reads them; one row may be a mapping of columns to values."""
         check_is_fitted(self)
+        return self._encode_table(as_table(X, self.encoding_) if is_row_mapping(X) else X)
+
+    def _encode_table(self, X: Any) -> FloatArray:
+        """`_encode_rows` for a table."""
         refuses = set(self.ensemble_.refuses_missing)
         may_miss = [column for column in self.encoding_.numerical if column not in refuses]
         return self.encoding_.encode_finite(self._check_table(X, reset=False), may_miss=may_miss)
@@ -321,7 +358,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
         """The noise that is asked for, without the units of `scaling`."""
         return resolve_noise(self.noise, self._default_noise, self.default_threat.norm)
 
-    def _check_table(self, X: Any, reset: bool) -> Any:
+    def _check_table(self, X: Any, reset: bool) -> object:
         """X as a frame, or as an array of two dimensions whose cells are not looked at yet."""
         refuse_masked(X)
         if is_frame(X):
@@ -371,12 +408,12 @@ class CertifiedEstimator(BaseEstimator, ABC):
     def plot(
         self,
         columns: str | int | Sequence[str | int] | None = None,
-        X: Any = None,
+        X: object = None,
         *,
         max_columns: int = 12,
         radius: float | None = None,
         threat: Threat | None = None,
-    ) -> NDArray[Any]:
+    ) -> PlotAxes:
         """Draw what the model does with each column, the most important first.
 
         A number is a line, its mean under noise where there is any; a category is bars, two columns that interact are
@@ -411,7 +448,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
         """scikit-learn's page, and what was learnt beneath it."""
         return self._add_fitted(super()._repr_html_inner())
 
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
+    def _repr_mimebundle_(self, **options: object) -> dict[str, object]:
         bundle: dict[str, Any] = super()._repr_mimebundle_(**options)
         if "text/html" in bundle:
             bundle["text/html"] = self._add_fitted(bundle["text/html"])

@@ -18,18 +18,20 @@ from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from derand._core.arrays import TINY, FloatArray
+from derand._core.arrays import TINY, FloatArray, Labels
 from derand._core.progress import counting
 from derand.certificates import (
     Attacks,
     Certificates,
     Reasons,
+    TreeSearch,
     attack,
     certify_checked,
     expect_margins,
     explain,
     find_labels,
     place_scores,
+    read_budget,
     weigh_votes,
 )
 from derand.estimators._base import Request, Training
@@ -75,7 +77,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
     def _train(self, table: TrainingTable, noise: Any) -> Training:
         """Train, and keep what was found besides the model and its warnings; class 1 is `classes_[1]`."""
 
-    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
+    def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
         """Train, and say what there is to warn of."""
         X, classes, target, weights = self._read_labels(X, y, sample_weight)
         encoding, matrix = self._learn_encoding(X)
@@ -86,8 +88,8 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         return fit_table(self, table, encoding, classes, totals)
 
     def _read_labels(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[Any, NDArray[Any], NDArray[np.uint8], FloatArray | None]:
+        self, X: object, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[object, Labels, NDArray[np.uint8], FloatArray | None]:
         """The rows of positive weight, the classes, and for each row which of them it has and its weight."""
         X = self._begin_fit(X, y, "labels")
         classes, target = read_labels(X, y, several=self._takes_several_classes)
@@ -104,7 +106,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         told = warn_of_one_label(self, table, totals) or warn_of_unseen_classes(self, table)
         return told or warn_of_no_gain(self, table, totals)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: object) -> Labels:
         """Label of the smoothed classifier, by its `rule`: the one that most noisy copies of a row get, or "mean".
 
         Of several classes, by the vote, the one that beats each rival on most noisy copies.
@@ -120,7 +122,28 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         rows = self._encode_rows(X)
         return self.classes_[find_labels(self.ensemble_, rows, self.noise_, rule=self.rule, n_jobs=self.n_jobs)]
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """The share of right labels.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,)
+        sample_weight : array-like of shape (n_rows,), optional
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        labels = np.asarray(y)
+        if labels.size and not np.isin(labels, self.classes_).any():
+            raise ValueError(
+                f"`y` must hold labels among {self.classes_.tolist()}, got {labels.ravel().tolist()[0]!r}."
+            )
+        return float(super().score(X, y, sample_weight))
+
+    def predict_proba(self, X: object) -> FloatArray:
         """Exact shares of noisy copies of a row that get each label; by the rule "mean" the place of its score.
 
         A share is a fact about the noise, no probability that a row is of a class: it is not calibrated, and certified
@@ -156,7 +179,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         assert self.noise_ is not None  # a vote has one
         return certify_encoded(self, rows, [Threat(norm=self.noise_.norm)], proof="paper")
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: object) -> FloatArray:
         """Radius by the paper's proof, positive for `classes_[1]` and negative for `classes_[0]`.
 
         It ranks rows as `predict_proba` does, even those whose probabilities are all 1; `certify` may prove more. A row
@@ -196,7 +219,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
     @overload
     def certify(
         self,
-        X: Any,
+        X: object,
         l0: int | None = None,
         unseen: bool | None = None,
         *,
@@ -206,12 +229,13 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         noise: Noise | str | float | None = None,
         backend: str | None = None,
         n_jobs: int | None = None,
+        budget: int | None = None,
     ) -> Certificates: ...
 
     @overload
     def certify(
         self,
-        X: Any,
+        X: object,
         l0: Sequence[int],
         unseen: bool | None = None,
         *,
@@ -221,11 +245,12 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         noise: Noise | str | float | None = None,
         backend: str | None = None,
         n_jobs: int | None = None,
+        budget: int | None = None,
     ) -> list[Certificates]: ...
 
     def certify(
         self,
-        X: Any,
+        X: object,
         l0: int | Sequence[int] | None = None,
         unseen: bool | None = None,
         *,
@@ -235,6 +260,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         noise: Noise | str | float | None = None,
         backend: str | None = None,
         n_jobs: int | None = None,
+        budget: int | None = None,
     ) -> Certificates | list[Certificates]:
         """Label of each row, and the radius within which no change can flip it.
 
@@ -261,7 +287,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             its labels may differ from those of `predict`. Radii count in the estimator's units; so does another noise
             that has no units itself. A number is a magnitude of the estimator's own kind of noise, in another norm of
             the kind that this asks for (as for `derand.certify`).
-        backend, n_jobs
+        backend, n_jobs, budget
             As for `derand.certify`; `n_jobs` is the estimator's where it is not given.
 
         Returns
@@ -275,12 +301,12 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             Where 50 rows or more all get one label: their certificates say nothing about the model, unless all of them
             are of that class indeed.
         """
-        request = self._ask(X, self._ask_threats(l0, unseen, threat), rule, noise, proof, n_jobs)
+        request = self._ask(X, self._ask_threats(l0, unseen, threat), rule, noise, proof, n_jobs, budget)
         with self._listen(), counting("certifying", len(request.rows)):
             certified = certify_checked(
                 self.ensemble_, request.rows, request.noise, request.threats, backend=backend, **request.how
             )
-        found = [one.with_classes(self.classes_).with_origin(X) for one in certified]
+        found = [one.with_classes(self.classes_, self.encoding_.names).with_origin(X) for one in certified]
         remark = judge_labels(found[0].label) if found else None
         if remark is not None:
             warnings.warn(remark.text, stacklevel=2)
@@ -302,7 +328,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
 
     def explain(
         self,
-        X: Any,
+        X: object,
         *,
         threat: Threat | None = None,
         rule: str | None = None,
@@ -468,12 +494,13 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
 
     def attack(
         self,
-        X: Any,
+        X: object,
         *,
         threat: Threat | None = None,
         rule: str | None = None,
         noise: Noise | str | float | None = None,
         random_state: int = 0,
+        budget: int | None = None,
     ) -> Attacks:
         """The smallest change of each row that was found to flip its answer: an upper bound beside `certify`'s radius.
 
@@ -482,7 +509,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         X : array or frame of shape (n_rows, n_features)
         threat, rule, noise
             As for `certify`.
-        random_state : int
+        random_state, budget
             As for `derand.attack`.
 
         Returns
@@ -492,7 +519,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             index of `X` where the table that the classifier was trained on has names. A category that training did not
             see stands for all such.
         """
-        request = self._ask(X, self._ask_threats(None, None, threat), rule, noise)
+        request = self._ask(X, self._ask_threats(None, None, threat), rule, noise, budget=budget)
         with self._listen(), counting("attacking", len(request.rows)):
             found = attack(
                 self.ensemble_,
@@ -502,6 +529,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
                 threat=request.threats[0],
                 random_state=random_state,
                 n_jobs=request.n_jobs,
+                budget=request.search.budget,
             )
         found = found.with_classes(self.classes_).with_origin(X)
         return replace(found, rows=self._name_changed(found.rows, found.origin))
@@ -516,7 +544,7 @@ def fit_table(
     classifier: CertifiedClassifier,
     table: TrainingTable,
     encoding: TableEncoding,
-    classes: NDArray[Any],
+    classes: Labels,
     totals: FloatArray,
     find_rows: Callable[[Noise | None], Any] | None = None,
 ) -> tuple[str, ...]:
@@ -544,6 +572,7 @@ def certify_encoded(
     noise: Noise | str | float | None = None,
     backend: str | None = None,
     n_jobs: int | None = None,
+    budget: int | None = None,
 ) -> list[Certificates]:
     """`certify` for rows that `encode_rows` returned, for each of several threats that differ in `l0` alone."""
     asked = [classifier._name_columns(one) for one in threats]
@@ -556,8 +585,9 @@ def certify_encoded(
         proof=proof,
         backend=backend,
         n_jobs=classifier.n_jobs if n_jobs is None else n_jobs,
+        search=TreeSearch(read_budget(budget), classifier._library),
     )
-    return [one.with_classes(classifier.classes_) for one in found]
+    return [one.with_classes(classifier.classes_, classifier.encoding_.names) for one in found]
 
 
 def prove_encoded(

@@ -17,12 +17,13 @@ from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from derand._core.arrays import BoolArray, FloatArray
-from derand.certificates import expect_margins, measure_margins
+from derand.certificates import expect_margins, measure_margins, refuse_noise_on_trees
 from derand.convert import (
     Reading,
     adopt_table,
     compare_scores,
     decode_rows,
+    has_own_threshold,
     is_explained,
     probe_rows,
     read_model,
@@ -32,6 +33,7 @@ from derand.convert import (
 from derand.estimators._base import CertifiedEstimator, Columns, Training
 from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._inside import assemble
+from derand.estimators._library import ask_library
 from derand.estimators._regressor import CertifiedRegressor
 from derand.estimators._threshold import Cut, keep_sides, read_threshold
 from derand.model import AdditiveEnsemble
@@ -39,6 +41,8 @@ from derand.noise import Noise
 from derand.tables import CategoryKindError, TableEncoding, as_rows, list_other_floats, take_rows
 from derand.train import SCALINGS, RegressionTable, RegressionTraining, TrainingTable, measure_units
 
+_NOT_MOVED = {"decision_threshold": None, "cost": None}
+_FEW_PROBES = 200
 _PROBES = 2_000
 """Rows on which every import is compared with the library."""
 
@@ -68,19 +72,24 @@ class ImportedEstimator(CertifiedEstimator):
     def _default_noise(self) -> Noise | None:
         return None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the library's own object: copies and pickles do not ask it."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_library"}
+
     def _refuse_training(self) -> NoReturn:
         raise TypeError(
             f"{type(self).__name__} is a model that was trained elsewhere and cannot be fitted: train it with its own "
             "library and call `from_model` again, or let SmoothedClassifier or SmoothedRegressor train it."
         )
 
-    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
+    def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
         self._refuse_training()
 
-    def _encode_rows(self, X: Any) -> FloatArray:
+    def _encode_table(self, X: object) -> FloatArray:
         """Rows to predict or certify as the model reads them; what the library refuses is refused."""
         try:
-            rows = super()._encode_rows(X)
+            rows = super()._encode_table(X)
         except CategoryKindError as error:
             if not getattr(self, "source_", "").startswith("interpret."):
                 raise
@@ -95,7 +104,7 @@ class ImportedEstimator(CertifiedEstimator):
             self._refuse_fractions(table, rows)
         return rows
 
-    def _refuse_other_floats(self, table: Any) -> None:
+    def _refuse_other_floats(self, table: object) -> None:
         """Steps of a pipeline compute in the precision of a column: in another one, with other numbers than read."""
         precise = getattr(self, "precise_columns_", ())
         other = sorted(set(list_other_floats(table)) & set(precise)) if len(precise) else []
@@ -121,7 +130,7 @@ class ImportedEstimator(CertifiedEstimator):
                 "with an encoder that takes them, such as OneHotEncoder(handle_unknown='ignore')."
             )
 
-    def _refuse_fractions(self, table: Any, rows: FloatArray) -> None:
+    def _refuse_fractions(self, table: object, rows: FloatArray) -> None:
         """Numbers that the library cuts off to whole ones, which are other categories."""
         for column, values in self.encoding_.categories.items():
             odd = np.flatnonzero(rows[:, column] < 0)
@@ -216,7 +225,7 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
     def _train(self, table: TrainingTable, noise: Any) -> Training:
         self._refuse_training()
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: object) -> FloatArray:
         """The raw score, expected under noise; by the rule "vote" the signed radius.
 
         Parameters
@@ -233,7 +242,7 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
         measure = measure_margins if self.classes_.size == 2 else expect_margins
         return measure(self.ensemble_, rows, self.noise_)
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: object) -> FloatArray:
         """Probabilities as the library makes them of raw scores, those expected under noise: as calibrated as its own.
 
         By the rule "vote" they are shares of noisy copies, no probabilities of the classes. Where the library
@@ -269,8 +278,8 @@ class ImportedRegressor(ImportedEstimator, CertifiedRegressor):
 
 
 def from_model(
-    model: Any,
-    X: Any = None,
+    model: object,
+    X: object = None,
     *,
     noise: Noise | str | float | None = None,
     rule: str = "mean",
@@ -332,13 +341,22 @@ def from_model(
         moved = wrapped.inner._cut_as_wrapped(wrapped, type(model).__name__)
         return _cut_own(_give_back(moved, noise, rule, scaling), asked)
     reading = read_model(model)
+    if wrapped is not None and reading.noise is not None:
+        raise ValueError(
+            f"{type(model).__name__} moves the threshold of {reading.source}, which is smoothed: give the pipeline "
+            "itself, and `decision_threshold` or `cost` beside it."
+        )
+    own_classes = reading.classes
     if classes is not None:
         reading = _name_classes(reading, classes)
     if scaling == "auto":
         scaling = None if X is None else "standard"
     estimator = from_reading(reading, X, noise=noise, rule=rule, scaling=scaling, n_jobs=n_jobs, **asked)
-    if wrapped is not None:
+    if has_own_threshold(model):
         _require_labels(model, reading, X)
+    if own_classes is not None and estimator.ensemble_.has_trees and asked == _NOT_MOVED:
+        probes = probe_rows(reading, estimator.ensemble_, _FEW_PROBES)
+        estimator._library = ask_library(model, reading.encoding, own_classes, estimator.ensemble_, probes)
     return estimator
 
 
@@ -351,7 +369,7 @@ def _cut_own(model: CertifiedEstimator, asked: Mapping[str, Any]) -> CertifiedEs
     return model._with_cut(**asked)
 
 
-def _give_back(model: CertifiedEstimator, noise: Any, rule: str, scaling: str | None) -> CertifiedEstimator:
+def _give_back(model: CertifiedEstimator, noise: object, rule: str, scaling: str | None) -> CertifiedEstimator:
     """An estimator of this package, fitted, as it is."""
     check_is_fitted(model)
     if (noise, rule, scaling) != (None, "mean", "auto"):
@@ -389,6 +407,7 @@ def from_reading(
     if X is not None:
         reading = adopt_table(reading, X)
     ensemble, encoding = reading.build(), reading.encoding
+    noise = reading.noise if noise is None else noise
     kind: Any = ImportedRegressor if reading.classes is None else ImportedClassifier
     training = {"link_": reading.link, "source_": reading.source, **_list_refusals(reading)}
     if reading.calibration != (1.0, 0.0):
@@ -405,6 +424,7 @@ def from_reading(
     units = _choose_units(estimator, rows, scaling)
     own = estimator._make_noise()
     if own is not None:
+        refuse_noise_on_trees(ensemble)
         given = own.units is not None or units is None
         own = own.name_units(encoding.names, units) if given else own.with_units(units)
     estimator.noise_ = own
@@ -415,7 +435,7 @@ def from_reading(
     return estimator
 
 
-def _list_refusals(reading: Reading) -> dict[str, Any]:
+def _list_refusals(reading: Reading) -> dict[str, object]:
     """What the library refuses in a table, where it refuses anything."""
     found = {
         "refuses_unseen_": [column for column, is_gap in reading.refused if not is_gap],
@@ -441,7 +461,7 @@ def _require_parity(reading: Reading, ensemble: AdditiveEnsemble, rows: FloatArr
             )
 
 
-def _require_labels(model: Any, reading: Reading, X: Any) -> None:
+def _require_labels(model: Any, reading: Reading, X: object) -> None:
     """Refuse a reading whose side of the threshold is not the answer of the library, wherever arithmetic decides it."""
     ensemble, tables = reading.build(), []
     if X is not None:
@@ -461,7 +481,9 @@ def _require_labels(model: Any, reading: Reading, X: Any) -> None:
             )
 
 
-def _choose_units(estimator: CertifiedEstimator, rows: FloatArray | None, scaling: str | None) -> Any:
+def _choose_units(
+    estimator: CertifiedEstimator, rows: FloatArray | None, scaling: str | None
+) -> tuple[float, ...] | None:
     if scaling is None:
         return None
     if scaling not in SCALINGS:

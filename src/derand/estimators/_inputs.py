@@ -15,7 +15,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import Cells, FloatArray, Labels, Targets
 from derand._core.text import quote_short
 from derand.threat import Column, find_column
 from derand.train import MOST_COLUMNS, TrainingTable
@@ -63,7 +63,7 @@ def check_stump_parameters(estimator: Any) -> None:
         check_number("categorical_leaf", estimator.categorical_leaf, 0.0, 0.5)
 
 
-def refuse_double_names(X: Any) -> None:
+def refuse_double_names(X: object) -> None:
     """Refuse a frame in which two columns have the same name."""
     names = _list_names(X)
     name, count = max(Counter(names).items(), key=lambda pair: pair[1], default=(None, 1))
@@ -71,12 +71,12 @@ def refuse_double_names(X: Any) -> None:
         raise ValueError(f"`X` must have columns of different names, got {name!r} {count} times.")
 
 
-def _list_names(X: Any) -> list[Any]:
+def _list_names(X: Any) -> list[object]:
     """Names of a frame's columns."""
     return list(X.columns if hasattr(X, "iloc") or not hasattr(X, "column_names") else X.column_names)
 
 
-def hint_columns(X: Any, wanted: NDArray[Any] | None) -> str:
+def hint_columns(X: object, wanted: Cells | None) -> str:
     """What to do where a frame has all columns of the training table, in another order or with others beside them."""
     if wanted is None or not set(wanted) <= set(_list_names(X)):
         return ""
@@ -87,12 +87,17 @@ def hint_columns(X: Any, wanted: NDArray[Any] | None) -> str:
     )
 
 
-def refuse_one_row(X: Any) -> None:
-    """Refuse a pandas Series or a mapping: a row without a table."""
-    if isinstance(X, Mapping) and not hasattr(X, "shape"):  # a sparse matrix may be one, too
+def is_row_mapping(X: object) -> bool:
+    """Whether X is one row as a mapping of columns to values, as a service gets it."""
+    return isinstance(X, Mapping) and not hasattr(X, "shape")  # a sparse matrix may be a mapping, too
+
+
+def refuse_one_row(X: object) -> None:
+    """Refuse a pandas Series, and where a model is fitted a mapping: a row without a table."""
+    if is_row_mapping(X):
         raise ValueError(
-            f"`X` must be a table of rows, got a {type(X).__name__}: give `pandas.DataFrame([row])` for one row, or a "
-            "frame of its columns."
+            f"`X` must be a table of rows, got a {type(X).__name__}: a model is fitted to many rows; give "
+            "`pandas.DataFrame(columns)` for a mapping of columns."
         )
     if hasattr(X, "iloc"):
         raise ValueError(
@@ -106,7 +111,7 @@ _FEW_CLASSES = 20
 """Up to so many classes may have a row or two each."""
 
 
-def read_labels(X: Any, y: ArrayLike, *, several: bool) -> tuple[NDArray[Any], NDArray[np.uint8]]:
+def read_labels(X: object, y: ArrayLike, *, several: bool) -> tuple[Labels, NDArray[np.uint8]]:
     """The classes, sorted, and for each row which of them it has; more than two only where `several` are taken."""
     labels = column_or_1d(y, warn=True)
     check_consistent_length(X, labels)
@@ -140,7 +145,7 @@ def refuse_identifiers(n_classes: int, n_rows: int, what: str, more: str = "") -
         )
 
 
-def refuse_gaps(values: NDArray[Any], what: str) -> None:
+def refuse_gaps(values: Cells, what: str) -> None:
     """Refuse a target of which some rows have nothing: None, NaN, or what pandas has for it."""
     if values.dtype.kind == "f":
         missing = np.isnan(values)
@@ -156,7 +161,7 @@ def refuse_gaps(values: NDArray[Any], what: str) -> None:
         )
 
 
-def _refuse_fractions(labels: NDArray[Any]) -> None:
+def _refuse_fractions(labels: Labels) -> None:
     """Numbers with fractions are no labels."""
     if labels.dtype.kind == "f" and (labels != np.floor(labels)).any():
         raise ValueError(
@@ -168,18 +173,18 @@ def _refuse_fractions(labels: NDArray[Any]) -> None:
 _REGRESSORS = "use AdditiveRegressor or StumpRegressor to predict a number, or turn it into classes first"
 
 
-def looks_like_numbers(classes: NDArray[Any], n_rows: int) -> bool:
+def looks_like_numbers(classes: Labels, n_rows: int) -> bool:
     """Whether labels are more like numbers to be predicted: more than 20 different ones, of fewer than 5 rows each."""
     return classes.dtype.kind in "iuf" and classes.size > _FEW_CLASSES and 5 * classes.size > n_rows
 
 
-def _name_classes(classes: NDArray[Any], many: bool) -> str:
+def _name_classes(classes: Labels, many: bool) -> str:
     if not many:
         return f"{classes.size} classes"
     return f"{classes.size} different numbers, which look like numbers to be predicted and not like classes"
 
 
-def keep_present(classes: NDArray[Any], target: NDArray[np.uint8]) -> tuple[NDArray[Any], NDArray[np.uint8]]:
+def keep_present(classes: Labels, target: NDArray[np.uint8]) -> tuple[Labels, NDArray[np.uint8]]:
     """The classes that rows of positive weight have, and for each row which of them it has."""
     present, places = np.unique(target, return_inverse=True)
     if present.size < 2:
@@ -190,7 +195,7 @@ def keep_present(classes: NDArray[Any], target: NDArray[np.uint8]) -> tuple[NDAr
     return classes[present], places.astype(np.uint8)
 
 
-def warn_of_lone_labels(classes: NDArray[Any], target: NDArray[np.uint8]) -> tuple[str, ...]:
+def warn_of_lone_labels(classes: Labels, target: NDArray[np.uint8]) -> tuple[str, ...]:
     """What to say where one of several classes is there once, or labels look like numbers to be predicted."""
     if looks_like_numbers(classes, target.size):
         return (f"`y` holds {_name_classes(classes, True)}: {_REGRESSORS}.",)
@@ -205,7 +210,7 @@ def warn_of_lone_labels(classes: NDArray[Any], target: NDArray[np.uint8]) -> tup
     )
 
 
-def _refuse_mixed_labels(labels: NDArray[Any]) -> None:
+def _refuse_mixed_labels(labels: Labels) -> None:
     """Labels that cannot be sorted, such as text beside None: scikit-learn says of them what Python says of `<`."""
     try:
         np.unique(labels)
@@ -226,7 +231,7 @@ def read_weights(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
     return np.asarray(weights * (np.count_nonzero(weights) / weights.sum()))
 
 
-def resolve_class_weight(class_weight: ClassWeight, classes: NDArray[Any], totals: FloatArray) -> FloatArray:
+def resolve_class_weight(class_weight: ClassWeight, classes: Labels, totals: FloatArray) -> FloatArray:
     """Weight of each class, for the total weight of the rows of each."""
     if class_weight is None:
         return np.ones(classes.size)
@@ -249,11 +254,11 @@ _LARGEST = 1e15
 """Of targets: whole scores beside them must fit into doubles."""
 
 
-def read_targets(X: Any, y: ArrayLike) -> FloatArray:
+def read_targets(X: object, y: ArrayLike) -> FloatArray:
     """The number of each row, all of them finite and of a size that can be computed with."""
     if np.asarray(y).dtype.kind == "c":
         raise ValueError("Complex data not supported: `y` must hold numbers, got complex ones.")
-    given: NDArray[Any] = column_or_1d(y, warn=True)
+    given: Targets = column_or_1d(y, warn=True)
     check_consistent_length(X, given)
     refuse_gaps(given, "a number")
     if given.dtype.kind not in "biufO":
@@ -275,7 +280,7 @@ def read_targets(X: Any, y: ArrayLike) -> FloatArray:
 _DIRECTIONS = {"increasing": 1, "decreasing": -1, 1: 1, -1: -1, 0: 0}
 
 
-def read_monotone(monotone: Mapping[Column, Any] | None, table: TrainingTable) -> dict[int, int]:
+def read_monotone(monotone: Mapping[Column, object] | None, table: TrainingTable) -> dict[int, int]:
     """The monotone columns by number, each with its direction."""
     if monotone is None:
         return {}
@@ -299,7 +304,7 @@ def read_monotone(monotone: Mapping[Column, Any] | None, table: TrainingTable) -
 _GROUPS = "None, 'auto' or a list of lists of columns such as [['age', 'income'], [3, 4]]"
 
 
-def read_groups(groups: Any, table: TrainingTable, monotone: Collection[int]) -> tuple[tuple[int, ...], ...] | None:
+def read_groups(groups: object, table: TrainingTable, monotone: Collection[int]) -> tuple[tuple[int, ...], ...] | None:
     """The groups by column numbers; None to look for them. Groups of one column are no groups.
 
     `monotone`: columns that must not be in a group.
@@ -339,7 +344,7 @@ def name_groups(groups: Sequence[Sequence[int]], table: TrainingTable) -> tuple[
     return tuple(tuple(table.name(column) for column in group) for group in groups)
 
 
-def warn_of_gaps(groups: Any, table: TrainingTable) -> tuple[str, ...]:
+def warn_of_gaps(groups: object, table: TrainingTable) -> tuple[str, ...]:
     """Say which columns were not looked at where groups are to be found."""
     asked = isinstance(groups, str) and groups == "auto"
     gaps = [quote_short(table.name(column)) for column in table.list_missing()] if asked else []
@@ -352,7 +357,7 @@ def warn_of_gaps(groups: Any, table: TrainingTable) -> tuple[str, ...]:
     )
 
 
-def _check_grouped(column: Any, number: int, table: TrainingTable, monotone: Collection[int], size: int) -> None:
+def _check_grouped(column: object, number: int, table: TrainingTable, monotone: Collection[int], size: int) -> None:
     """Refuse what a function of several columns cannot be trained on."""
     if size < 2:
         return

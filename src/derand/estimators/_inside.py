@@ -7,12 +7,12 @@ estimators put together from their parts. Must not know files.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import FloatArray, Labels
 from derand.certificates import Certificates, rank_rows
 from derand.estimators._base import CertifiedEstimator
 from derand.estimators._classifier import CertifiedClassifier
@@ -31,7 +31,7 @@ _OTHER_RULE = "probabilities are those of the model's own rule and noise, and ot
 """Why there is no log-loss."""
 
 
-def fit_checked(estimator: Kind, X: Any, y: ArrayLike) -> Kind:
+def fit_checked(estimator: Kind, X: object, y: ArrayLike) -> Kind:
     """`fit` on a table that `derand.tables.check_columns` has looked at: doubtful columns are not looked for again."""
     return estimator._fit_or_leave(X, y, None, doubts=False)
 
@@ -48,10 +48,10 @@ def assemble(
     ensemble: Model,
     noise: Noise | None,
     encoding: TableEncoding,
-    training: Mapping[str, Any],
-    parameters: Mapping[str, Any],
+    training: Mapping[str, object],
+    parameters: Mapping[str, object],
     *,
-    classes: NDArray[Any] | None = None,
+    classes: Labels | None = None,
 ) -> Kind:
     """A fitted estimator from its parts, as a file holds them; parameters that make no sense are refused, as by `fit`.
 
@@ -71,13 +71,13 @@ def assemble(
     return estimator
 
 
-def encode_rows(estimator: CertifiedEstimator, X: Any) -> FloatArray:
+def encode_rows(estimator: CertifiedEstimator, X: object) -> FloatArray:
     """Rows to predict or certify as the model reads them."""
     return estimator._encode_rows(X)
 
 
 def grade_rows(
-    classifier: CertifiedClassifier, X: Any, certificates: Certificates, *, encoded: FloatArray | None = None
+    classifier: CertifiedClassifier, X: object, certificates: Certificates, *, encoded: FloatArray | None = None
 ) -> RowGrades:
     """What a classifier says of certified rows besides their labels, for `measure_answers`.
 

@@ -32,11 +32,14 @@ from derand.estimators._inputs import read_targets
 from derand.estimators._proving import DomainOption, prove_table
 from derand.estimators._showing import as_table, name_all, name_unit
 from derand.explain import Explanations, Extreme, ModelPromises, NumberExplanation, Reach, explain_regression
+from derand.explain.heights import measure_heights
 from derand.model import Model
 from derand.noise import Noise
+from derand.tables import check_target
 from derand.threat import EVERY, Threat
 from derand.train import RegressionTable, RegressionTraining
 
+_AVERAGED_ROWS = 20_000
 _INSTEAD = {
     "certify": "`certify_interval(X, radius)` says where an answer stays, `certify_radius(X, tolerance)` how much "
     "change keeps it within a tolerance",
@@ -61,7 +64,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
     def _train(self, table: RegressionTable, noise: Any) -> RegressionTraining:
         """Train on a table."""
 
-    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
+    def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
         """Train, and say what there is to warn of."""
         X, target, weights = self._read_numbers(X, y, sample_weight)
         encoding, matrix = self._learn_encoding(X)
@@ -78,16 +81,32 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         self.feature_importances_ = training.importances
         if training.record is not None:
             self.training_ = training.record
+        self.term_means_ = self._average_terms(matrix)
         return training.warnings
 
+    def _average_terms(self, matrix: FloatArray) -> FloatArray:
+        """What each term adds on average over training rows, evenly chosen where they are many."""
+        rows = matrix[:: max(1, -(-len(matrix) // _AVERAGED_ROWS))]
+        means = []
+        for term in self.ensemble_.members[0].terms:
+            cells = rows[:, list(term.features)]
+            heights = measure_heights(term, cells[:, 0] if len(term.features) == 1 else cells, self.noise_)
+            means.append(float(heights.mean()))
+        return np.array(means) / self._points
+
     def _read_numbers(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
-    ) -> tuple[Any, FloatArray, FloatArray | None]:
+        self, X: object, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[object, FloatArray, FloatArray | None]:
         """The rows of positive weight, their targets and weights."""
         X = self._begin_fit(X, y, "numbers")
         return self._keep_weighted(X, read_targets(X, y), sample_weight)
 
-    def predict(self, X: Any) -> FloatArray:
+    def _doubt_columns(self, X: object, y: ArrayLike) -> str | None:
+        name = getattr(y, "name", None)
+        target = None if name is None else check_target(name, np.asarray(y, dtype=np.float64))
+        return " ".join(filter(None, [super()._doubt_columns(X, y), target])) or None
+
+    def predict(self, X: object) -> FloatArray:
         """The number that answers each row, by the `rule`: the median of noisy copies, or the expected score.
 
         Parameters
@@ -103,7 +122,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
 
     def certify_interval(
         self,
-        X: Any,
+        X: object,
         radius: float | None = None,
         *,
         l0: int | None = None,
@@ -113,6 +132,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         proof: str = "best",
         noise: Noise | str | float | None = None,
         n_jobs: int | None = None,
+        budget: int | None = None,
     ) -> Intervals:
         """The number that answers each row, and an interval that no change within the radius can take it out of.
 
@@ -132,14 +152,14 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         rule, noise
             None is the estimator's own, so that values are those of `predict`. The noise "none" is the model as
             deployed, by the rule "mean".
-        proof, n_jobs
+        proof, n_jobs, budget
             As for `derand.certify_interval`.
 
         Returns
         -------
         Intervals
         """
-        request = self._ask(X, self._ask_threats(l0, unseen, threat), rule, noise, proof, n_jobs)
+        request = self._ask(X, self._ask_threats(l0, unseen, threat), rule, noise, proof, n_jobs, budget)
         rows, chosen, (asked,) = request.rows, request.noise, request.threats
         size = choose_radius(self, asked, radius)
         with self._listen(), counting("certifying", len(rows)):
@@ -148,7 +168,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
 
     def certify_radius(
         self,
-        X: Any,
+        X: object,
         tolerance: float,
         *,
         l0: int | None = None,
@@ -158,6 +178,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         proof: str = "best",
         noise: Noise | str | float | None = None,
         n_jobs: int | None = None,
+        budget: int | None = None,
     ) -> ToleranceRadii:
         """The number that answers each row, and the radius within which it moves by the tolerance at most.
 
@@ -166,14 +187,14 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         X : array or frame of shape (n_rows, n_features)
         tolerance : float
             In units of the target.
-        l0, unseen, threat, rule, proof, noise, n_jobs
+        l0, unseen, threat, rule, proof, noise, n_jobs, budget
             As for `certify_interval`.
 
         Returns
         -------
         ToleranceRadii
         """
-        request = self._ask(X, self._ask_threats(l0, unseen, threat), rule, noise, proof, n_jobs)
+        request = self._ask(X, self._ask_threats(l0, unseen, threat), rule, noise, proof, n_jobs, budget)
         rows, chosen, (asked,) = request.rows, request.noise, request.threats
         with self._listen(), counting("certifying", len(rows)):
             found = certify_radius_checked(self.ensemble_, rows, chosen, asked, tolerance=tolerance, **request.how)
@@ -181,7 +202,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
 
     def attack_interval(
         self,
-        X: Any,
+        X: object,
         radius: float | None = None,
         *,
         threat: Threat | None = None,
@@ -267,7 +288,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
 
     def explain(
         self,
-        X: Any,
+        X: object,
         radius: float | None = None,
         *,
         threat: Threat | None = None,
@@ -331,6 +352,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
             names=name_all(self),
             points=self._points,
             unit=name_unit(self, threat),
+            means=getattr(self, "term_means_", None),
         )
 
     @property

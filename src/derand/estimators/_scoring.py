@@ -21,7 +21,7 @@ class CertifiedScorer:
     l0: int
     threat: Threat | None = None
 
-    def __call__(self, estimator: Any, X: Any, y: ArrayLike) -> float:
+    def __call__(self, estimator: Any, X: object, y: ArrayLike) -> float:
         from sklearn.pipeline import Pipeline  # slow to import, and few need it
 
         if isinstance(estimator, Pipeline):  # certified is what the last step sees

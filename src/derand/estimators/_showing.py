@@ -11,9 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import FloatArray, PlotAxes
 from derand._core.markup import write_block, write_table
 from derand._core.text import format_count, format_exactly, join_words, plural, quote_short, shorten
 from derand.explain import SCALING_UNITS, Names
@@ -55,7 +54,7 @@ class Shown(Protocol):
     def _height(self) -> str:
         """What that unit is called."""
 
-    def _encode_rows(self, X: Any) -> FloatArray:
+    def _encode_rows(self, X: object) -> FloatArray:
         """Rows as the model reads them."""
 
 
@@ -81,7 +80,7 @@ def keep_densities(rows: FloatArray, encoding: TableEncoding) -> dict[int, Densi
     return {at: measure_density(some[:, at], at in encoding.categories) for at in range(encoding.n_features)}
 
 
-def as_table(X: Any, encoding: TableEncoding) -> Any:
+def as_table(X: object, encoding: TableEncoding) -> Any:
     """Rows as a table; one row may be a Series, a mapping, or an array of one dimension."""
     if is_frame(X):
         return X
@@ -106,7 +105,7 @@ def as_table(X: Any, encoding: TableEncoding) -> Any:
     return cells[None] if encoding.categories else cells[None].astype(np.float64)
 
 
-def _name_cells(cells: Sequence[Any], encoding: TableEncoding) -> Any:
+def _name_cells(cells: Sequence[object], encoding: TableEncoding) -> object:
     """One row as a table with the names of the training table."""
     import pyarrow
 
@@ -119,13 +118,15 @@ def _name_cells(cells: Sequence[Any], encoding: TableEncoding) -> Any:
     return pyarrow.table(arrays, names=[str(name) for name in encoding.names])
 
 
-def _restore(cell: Any, categories: Sequence[Any] | None) -> Any:
+def _restore(cell: Any, categories: Sequence[object] | None) -> object:
     """A cell as it was in its table: a Series of mixed columns turns whole numbers into floats, gaps into NaN."""
     value = cell.item() if isinstance(cell, np.generic) else cell
     if categories is None:
+        if isinstance(value, str | bool):  # whoever reads the table says which column it is
+            return value
         try:
             return None if value is None else float(value)
-        except (TypeError, ValueError):  # whoever reads the table says which column it is
+        except (TypeError, ValueError):
             return value
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return None
@@ -134,7 +135,7 @@ def _restore(cell: Any, categories: Sequence[Any] | None) -> Any:
     return value
 
 
-def _restore_date(cell: Any) -> Any:
+def _restore_date(cell: object) -> object:
     """A date, text or days, as a table can hold it; None for a missing one."""
     if isinstance(cell, np.datetime64):
         return cell.astype("datetime64[us]").item()
@@ -145,15 +146,20 @@ def _restore_date(cell: Any) -> Any:
 def draw_estimator(
     estimator: Shown,
     columns: Sequence[str | int] | str | int | None,
-    X: Any,
+    X: object,
     *,
     max_columns: int,
     radius: float | None,
     threat: Threat,
-) -> NDArray[Any]:
+) -> PlotAxes:
     """Shapes of an estimator's columns; `threat` by numbers of columns, in the estimator's units."""
     if isinstance(max_columns, bool) or operator.index(max_columns) < 1:
         raise ValueError(f"`max_columns` must be a whole number, 1 or larger, got {max_columns!r}.")
+    if estimator.ensemble_.has_trees:
+        raise ValueError(
+            "`plot` draws what each column adds by itself, and the trees of this model join many columns: `explain` "
+            "tells what flips a row."
+        )
     from derand.explain.plots.model import Picture, draw_model
 
     importances = getattr(estimator, "feature_importances_", None)

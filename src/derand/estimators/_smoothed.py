@@ -14,11 +14,11 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state, get_tags
 
-from derand._core.arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray, Targets
 from derand._core.text import quote_short
 from derand.convert import Reading, read_model
 from derand.estimators._base import DEFAULT_NOISE, Columns
@@ -43,7 +43,7 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: object,
         *,
         noise: Noise | str | float | None = None,
         augment: int = 10,
@@ -82,7 +82,7 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
                 f"{self.estimator!r}."
             )
 
-    def _train_inner(self, X: Any, target: NDArray[Any], weights: FloatArray | None) -> tuple[str, ...]:
+    def _train_inner(self, X: object, target: Targets, weights: FloatArray | None) -> tuple[str, ...]:
         """Train on noisy copies, read what was trained, and say where smoothing costs much."""
         encoding, matrix = self._learn_encoding(X)
         codes = {column: len(values) for column, values in encoding.categories.items()}
@@ -98,6 +98,11 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         given = {} if weights is None else {_name_weights(self.estimator_): np.tile(weights, copies)}
         self.estimator_ = self._fit_inner(self.estimator_, rows, np.tile(target, copies), given)
         reading = self._name_classes(read_model(self.estimator_), target)
+        if reading.noise is not None:
+            raise ValueError(
+                f"{reading.source} is smoothed already: give it noise='none' to smooth it by {type(self).__name__}, or "
+                "certify it by `from_model`."
+            )
         self._require_numbers(reading.encoding.categories, encoding.numerical)
         reading = replace(reading, precise=())  # what was read is the model itself, in any precision
         asked = {name: getattr(self, name, None) for name in ("decision_threshold", "cost")}
@@ -118,7 +123,7 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
             )
 
     def _compare(
-        self, X: Any, target: NDArray[Any], weights: FloatArray | None, rng: np.random.Generator
+        self, X: Any, target: Targets, weights: FloatArray | None, rng: np.random.Generator
     ) -> tuple[str, ...]:
         """What to say where the smoothed model is worse than a plain one, on training rows, or answers one label."""
         n_rows = len(target)
@@ -140,26 +145,26 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
             f"without noise. This one was trained on {copies}: {cure}, or take less noise.",
         )
 
-    def _train_plainly(self, X: Any, target: NDArray[Any], weights: FloatArray | None) -> Any:
+    def _train_plainly(self, X: object, target: Targets, weights: FloatArray | None) -> Any:
         """The inner model, trained on the rows as they are."""
         if not self.augment:
             return self.estimator_
         plain = clone(self.estimator)
         return self._fit_inner(plain, X, target, {} if weights is None else {_name_weights(plain): weights})
 
-    def _fit_inner(self, model: Any, rows: Any, target: NDArray[Any], weights: dict[str, Any]) -> Any:
+    def _fit_inner(self, model: Any, rows: object, target: Targets, weights: dict[str, Any]) -> object:
         """The inner model, trained."""
         return model.fit(rows, target, **weights)
 
-    def _name_classes(self, reading: Reading, target: NDArray[Any]) -> Reading:
+    def _name_classes(self, reading: Reading, target: Targets) -> Reading:
         """What was read of the inner model, with the classes of the target."""
         return reading
 
-    def _name_answers(self, answers: NDArray[Any], target: NDArray[Any]) -> NDArray[Any]:
+    def _name_answers(self, answers: Targets, target: Targets) -> Targets:
         """Answers of the inner model as the target has them."""
         return answers
 
-    def _warn_of_one_answer(self, answers: NDArray[Any], target: NDArray[Any]) -> tuple[str, ...]:
+    def _warn_of_one_answer(self, answers: Targets, target: Targets) -> tuple[str, ...]:
         """What to say where every row gets the same answer."""
         if (answers != answers[0]).any() or (target == target[0]).all():
             return ()
@@ -170,7 +175,7 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         )
 
     @abstractmethod
-    def _rate(self, answers: NDArray[Any], target: NDArray[Any]) -> float:
+    def _rate(self, answers: Targets, target: Targets) -> float:
         """How good answers are; 1 is best."""
 
     def __sklearn_tags__(self) -> Any:
@@ -180,7 +185,7 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         return tags
 
 
-def _name_weights(model: Any) -> str:
+def _name_weights(model: object) -> str:
     """How the weights of rows are called in `fit`; of a pipeline, those of its last step."""
     steps = getattr(model, "steps", None)
     return f"{steps[-1][0]}__sample_weight" if steps else "sample_weight"
@@ -248,7 +253,7 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
 
     def __init__(
         self,
-        estimator: Any,
+        estimator: object,
         *,
         noise: Noise | str | float | None = None,
         augment: int = 10,
@@ -275,11 +280,11 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
         self.decision_threshold = decision_threshold
         self.cost = cost
 
-    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
+    def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
         X, classes, target, weights = self._read_labels(X, y, sample_weight)
         return self._train_inner(X, classes[target], weights)
 
-    def _fit_inner(self, model: Any, rows: Any, target: NDArray[Any], weights: dict[str, Any]) -> Any:
+    def _fit_inner(self, model: Any, rows: object, target: Targets, weights: dict[str, Any]) -> object:
         """Trained on the labels or, where it refuses these (XGBoost takes 0, 1, ... alone), on their numbers."""
         try:
             return model.fit(rows, target, **weights)
@@ -293,15 +298,15 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
                 pass
             raise
 
-    def _name_classes(self, reading: Reading, target: NDArray[Any]) -> Reading:
+    def _name_classes(self, reading: Reading, target: Targets) -> Reading:
         return replace(reading, classes=self._name_answers(np.asarray(reading.classes), target))
 
-    def _name_answers(self, answers: NDArray[Any], target: NDArray[Any]) -> NDArray[Any]:
+    def _name_answers(self, answers: Targets, target: Targets) -> Targets:
         classes = np.unique(target)
         is_coded = np.array_equal(getattr(self.estimator_, "classes_", ()), np.arange(classes.size))
         return classes[answers.astype(np.int64)] if is_coded else answers
 
-    def _warn_of_one_answer(self, answers: NDArray[Any], target: NDArray[Any]) -> tuple[str, ...]:
+    def _warn_of_one_answer(self, answers: Targets, target: Targets) -> tuple[str, ...]:
         """The same, and what to say where no more answers are right than of a constant one."""
         told = super()._warn_of_one_answer(answers, target)
         cost = None if self._costs is None else self._costs._asdict()
@@ -310,7 +315,7 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
             return told
         return (f"On {answers.size:,} training rows: {remark.text}",)
 
-    def _rate(self, answers: NDArray[Any], target: NDArray[Any]) -> float:
+    def _rate(self, answers: Targets, target: Targets) -> float:
         return float((answers == target).mean())
 
 
@@ -323,15 +328,15 @@ class SmoothedRegressor(SmoothedEstimator, ImportedRegressor):
 
     _measure = "R^2"
 
-    def _fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
+    def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
         return self._train_inner(*self._read_numbers(X, y, sample_weight))
 
-    def _rate(self, answers: NDArray[Any], target: NDArray[Any]) -> float:
+    def _rate(self, answers: Targets, target: Targets) -> float:
         spread = float(((target - target.mean()) ** 2).sum())
         return 1 - float(((answers - target) ** 2).sum()) / spread if spread else math.nan
 
 
-def as_stored(model: Any) -> Any:
+def as_stored(model: object) -> Any:
     """What a file holds of a model: of a smoothed one what was trained, as an imported one with its noise and rule."""
     if not isinstance(model, SmoothedEstimator):
         return model

@@ -51,6 +51,8 @@ class StumpRegressor(CertifiedRegressor):
     path_ : dict
         What was tried to choose it, as lists: "regularization", "loss" and "error" (root of the mean square on rows
         left out, in deviations of the target, and its standard error).
+    term_means_ : array of shape (n_terms,)
+        What each term of `ensemble_` adds on average over training rows: explanations start there.
     feature_importances_ : array of shape (n_features,)
         Mean size of what each column adds to the answer, as a share of all.
     training_ : TrainingRecord

@@ -14,11 +14,10 @@ from fractions import Fraction
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
-from derand._core.arrays import BoolArray, FloatArray
+from derand._core.arrays import BoolArray, FloatArray, Labels
 from derand.convert import Wrapped
 from derand.estimators._base import CertifiedEstimator
 from derand.metrics import Costs
@@ -67,7 +66,7 @@ class Cut(NamedTuple):
         return np.stack([1 - share, share], axis=1)
 
 
-def read_threshold(decision_threshold: Any, cost: Any) -> float | None:
+def read_threshold(decision_threshold: Any, cost: object) -> float | None:
     """The probability of `classes_[1]` to cut at, None where nothing is asked for.
 
     `decision_threshold`: between 0 and 1; `cost`: what a false positive and a false negative cost: the probability at
@@ -121,7 +120,7 @@ def _weigh_costs(cost: Any) -> float:
     return threshold
 
 
-def _is_number(value: Any) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
@@ -161,7 +160,7 @@ def keep_sides(probabilities: FloatArray, is_one: BoolArray, threshold: float | 
 class MovableClassifier(CertifiedEstimator):
     """A classifier that answers `classes_[1]` from some probability on."""
 
-    classes_: NDArray[Any]
+    classes_: Labels
     ensemble_: Model
     decision_threshold: float | None = None
     cost: Mapping[str, float] | None = None
@@ -183,8 +182,9 @@ class MovableClassifier(CertifiedEstimator):
     def _refuse_threshold_of(self, n_classes: int) -> None:
         if n_classes > 2 and self._asked_threshold is not None:
             raise ValueError(
-                f"`decision_threshold` and `cost` are for two classes, got {n_classes}: weigh the classes by "
-                "`class_weight` instead."
+                f"`decision_threshold` and `cost` are for two classes, got {n_classes}: the cheapest of several "
+                "answers depends on sums of probabilities, which no comparison of two scores certifies. Weigh the "
+                "classes by `class_weight` in training: the same, where a mistake costs what its true class says."
             )
 
     def _read_cut(self) -> Cut:
@@ -273,7 +273,9 @@ class MovableClassifier(CertifiedEstimator):
         Parameters
         ----------
         false_positive, false_negative : float
-            What a row of `classes_[0]` costs that gets `classes_[1]`, and the other way round; both above 0.
+            What a row of `classes_[0]` costs that gets `classes_[1]`, and the other way round; both above 0. For two
+            classes alone: the cheapest of several answers is no comparison of two scores, so that it cannot be
+            certified; where a mistake costs what its true class says, `class_weight` in training does the same.
 
         Returns
         -------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -177,7 +176,7 @@ class RobTreeBoostClassifier(CertifiedClassifier):
         self.n_jobs = n_jobs
 
     def staged_certify(
-        self, X: Any, l0: int = 0, unseen: bool = True, *, backend: str | None = None, n_jobs: int | None = None
+        self, X: object, l0: int = 0, unseen: bool = True, *, backend: str | None = None, n_jobs: int | None = None
     ) -> Iterator[Certificates]:
         """Certificates after each stage: those of the first ensemble, then those after each added stump.
 

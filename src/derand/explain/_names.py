@@ -15,7 +15,7 @@ NEW = "(new)"
 _DIGITS = 6
 
 
-def name_category(code: float, categories: Sequence[Any], *, has_new: bool) -> str:
+def name_category(code: float, categories: Sequence[object], *, has_new: bool) -> str:
     """A category as the user wrote it.
 
     `categories`: by code; a code beyond them stands for itself; `has_new`: whether a negative code is one that training

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import FloatArray, PlotAxes
 from derand._core.markup import write_block, write_lines, write_table
 from derand._core.text import (
     format_exactly,
@@ -78,13 +76,15 @@ class NumberExplanation:
     value : float
         Its answer.
     base : float
-        What all columns are measured from: the answer where each adds what it does on average over its own steps; of a
-        linear model, where every number is 0.
+        What all columns are measured from: the mean prediction of the training rows, where the regressor knows them;
+        else the answer where each column adds what it does on average over its own steps, and of a linear model that
+        where every number is 0.
     base_text : str
         The same in words.
     pushes : tuple of Contribution
         What each column adds to the base, from the strongest on; they add up to the answer. By the rule "vote" they add
-        up to the mean of noisy copies, and `rest` is what the median lies above it.
+        up to the mean of noisy copies, and `rest` is what the median lies above it. None for trees that join columns,
+        whose base is the answer.
     rest : float
     joint : Reach
         Where the answer stays while all numbers change within the radius.
@@ -121,7 +121,9 @@ class NumberExplanation:
     def __str__(self) -> str:
         table = self._list_contributions()
         width = max(len(size) for size, _ in table)
-        lines = [self.headline, "", "What adds up to it:", *(f"  {size:>{width}}  {text}" for size, text in table)]
+        lines = [self.headline]
+        if self.pushes:
+            lines += ["", "What adds up to it:", *(f"  {size:>{width}}  {text}" for size, text in table)]
         lines += ["", "One column alone:", *(f"  {sentence}" for sentence in self.sentences)]
         if self.found_texts:
             lines += ["", "All together:", *(f"  {text}" for text in self.found_texts)]
@@ -138,11 +140,13 @@ class NumberExplanation:
 
     def _repr_html_(self) -> str:
         """The same for notebooks."""
-        parts = [write_lines([self.joint_text]), write_table(["", ""], self._list_contributions())]
+        parts = [write_lines([self.joint_text])]
+        if self.pushes:
+            parts.append(write_table(["", ""], self._list_contributions()))
         parts.append(write_lines([*self.sentences, *self.found_texts]))
         return write_block(f"The answer is {_write(self.value)}.", *parts)
 
-    def plot(self) -> NDArray[Any]:
+    def plot(self) -> PlotAxes:
         """Draw what adds up to the answer, and beside it how far each column alone can move it.
 
         Returns
@@ -183,15 +187,22 @@ def explain_regression(
     names: Names,
     points: float,
     unit: str,
+    means: FloatArray | None = None,
 ) -> NumberExplanation:
     """An explanation of a number with what there is to say about it.
 
     `model`: whose answer is a number; `threat`: what was asked, by numbers of columns, with its norm and units;
     `points`: how many whole scores are 1 of the target; `unit`: by what changes of a column are divided; empty where by
-    nothing; `row` has shape (n_features,).
+    nothing; `means`: what each term adds on average over training rows, in units of the target; `row` has shape
+    (n_features,).
     """
     units = Perturbation.of(threat, row.size, ()).units
-    contributions, base = _add_up(model, row, noise, names, points)
+    has_means = means is not None and len(means) == len(model.member_terms) and not model.has_trees
+    contributions: tuple[Contribution, ...] = ()
+    base = value
+    if not model.has_trees:
+        contributions, base = _add_up(model, row, noise, names, points, means if has_means else None)
+    steps = "where every number is 0" if model.is_linear else "on average over all steps"
     ordered = tuple(sorted(columns, key=lambda one: one.low - one.high))
     where = describe_size(threat.ball_norm if threat.norm is not None else math.inf, unit)
     change = "within the limits" if radius is None else f"smaller than {format_exactly(radius)} ({where})"
@@ -202,7 +213,7 @@ def explain_regression(
     return NumberExplanation(
         value=value,
         base=base,
-        base_text="where every number is 0" if model.is_linear else "on average over all steps",
+        base_text="on average over training rows" if has_means else steps,
         pushes=contributions,
         rest=value - base - math.fsum(one.size for one in contributions),
         joint=joint,
@@ -217,19 +228,20 @@ def explain_regression(
 
 
 def _add_up(
-    model: Model, row: FloatArray, noise: Noise | None, names: Names, points: float
+    model: Model, row: FloatArray, noise: Noise | None, names: Names, points: float, means: FloatArray | None
 ) -> tuple[tuple[Contribution, ...], float]:
     """What each term adds to its own average, from the strongest on, and what these averages add up to."""
     ensemble = as_single_sum(model)
     assert ensemble is not None  # a number is one sum
 
-    def measure(term: Term, x: FloatArray) -> float:
-        return (float(measure_heights(term, x, noise)[0, 0]) - _average_score(term)) / points
+    averages = [_average_score(term) / points for term in ensemble.terms] if means is None else list(map(float, means))
+    home = {term.features: average for term, average in zip(ensemble.terms, averages, strict=True)}
 
-    base = float(ensemble.offset or 0)
-    for term in ensemble.terms:
-        base += _average_score(term)
-    return list_contributions(ensemble.terms, row, names, measure), base / points
+    def measure(term: Term, x: FloatArray) -> float:
+        return float(measure_heights(term, x, noise)[0, 0]) / points - home[term.features]
+
+    base = float(ensemble.offset or 0) / points + math.fsum(averages)
+    return list_contributions(ensemble.terms, row, names, measure), base
 
 
 def _average_score(term: Term) -> float:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import FloatArray, Labels, PlotAxes
 from derand._core.markup import write_block, write_lines, write_table
 from derand._core.text import format_distance, format_short, plural, quote_short, shorten
 from derand.certificates import Change, Explanation, Reason, Verifier, find_labels, round_flip
@@ -63,7 +63,7 @@ class RowExplanation(Explanation):
         For all numbers together.
     pushes : tuple of Contribution
         What each column adds, from the strongest on; all of them add up to the distance of the score from the
-        threshold. None for a vote of several models.
+        threshold. None for a vote of several models, and for trees that join columns.
     sides : tuple of two objects
         The class that negative contributions are for, and that of positive ones. Of several classes the answer is the
         second, and the class that is nearest to it the first.
@@ -163,7 +163,7 @@ class RowExplanation(Explanation):
         parts += [write_lines(["Enough for it:", *self.reason_sentences])] if self.reasons else []
         return write_block(f"The answer is {quote_label(self.label)}.", *parts)
 
-    def plot(self) -> NDArray[Any]:
+    def plot(self) -> PlotAxes:
         """Draw what contributes to the row's answer, and beside it the change of each column that flips it alone.
 
         Returns
@@ -197,7 +197,7 @@ class Explanations(tuple[Any, ...]):
         return "".join(f"{write_lines([f'Row {at}'], muted=True)}{one._repr_html_()}" for at, one in enumerate(self))
 
 
-def quote_label(label: Any) -> str:
+def quote_label(label: object) -> str:
     """A label in a sentence: text is quoted, numbers are not.
 
     Examples
@@ -216,7 +216,7 @@ def explain_label(
     *,
     rule: str,
     threat: Threat,
-    classes: NDArray[Any],
+    classes: Labels,
     rival: int,
     names: Names,
     points: float,
@@ -329,9 +329,9 @@ def _describe_step(names: Names, change: Change, after: float, row: FloatArray) 
 def _measure_contributions(
     model: Model, row: FloatArray, noise: Noise | None, names: Names, points: float, home: int, rival: int
 ) -> tuple[tuple[Contribution, ...], tuple[int, int]]:
-    """What each term adds, from the strongest on, and between which two classes; nothing for a vote of models."""
+    """What each term adds, from the strongest on, and between which two classes; nothing for votes and for trees."""
     ensemble = as_single_sum(model)
-    if ensemble is None:
+    if ensemble is None or ensemble.has_trees:  # what columns of trees add depends on one another
         return (), (0, 1)
     contrast, sides, sign = _choose_contrast(ensemble, home, rival)
     measured = Contributions(contrast, points)

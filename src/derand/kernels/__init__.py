@@ -9,7 +9,7 @@ derand outside this folder but array types, constants and `threads`.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
+from typing import NamedTuple, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,13 +73,13 @@ class Backend(Protocol):
     def prepare(self, starts: IntArray, scores: IntArray, *, invert: bool = True) -> Plan:
         """All that is known of a model before its rows; `invert=False` keeps Fourier inversion out of `failures`."""
 
-    def failures(self, plan: Any, table: FloatArray, thresholds: IntArray) -> Failures:
+    def failures(self, plan: object, table: FloatArray, thresholds: IntArray) -> Failures:
         """Whether P(S <= threshold) < 1/2 is proven, and the logarithm of the failing side's mass, rounded upward."""
 
-    def tails(self, plan: Any, table: FloatArray, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
+    def tails(self, plan: object, table: FloatArray, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
         """P(S <= low) and P(S > high) for each row and each of its thresholds."""
 
-    def pmfs(self, plan: Any, table: FloatArray) -> FloatArray:
+    def pmfs(self, plan: object, table: FloatArray) -> FloatArray:
         """P(S = s) for each row and s = 0, 1, ..., largest score."""
 
 
@@ -104,23 +104,23 @@ class DeviceBackend(Backend, Protocol):
     """Names of the noises whose tables it computes; those of any other noise come from the host."""
 
     def failures_from_edges(
-        self, plan: Any, rows: FloatArray, edges: Edges, thresholds: IntArray, *, must_look: bool = False
+        self, plan: object, rows: FloatArray, edges: Edges, thresholds: IntArray, *, must_look: bool = False
     ) -> Failures:
         """`failures`, the table computed from rows and edges; NotFiniteError where that is asked for."""
 
     def tails_from_edges(
-        self, plan: Any, rows: FloatArray, edges: Edges, low: IntArray, high: IntArray
+        self, plan: object, rows: FloatArray, edges: Edges, low: IntArray, high: IntArray
     ) -> tuple[FloatArray, FloatArray]:
         """`tails`, the table computed in the same way."""
 
-    def looks_at_all(self, plan: Any, edges: Edges, n_features: int) -> bool:
+    def looks_at_all(self, plan: object, edges: Edges, n_features: int) -> bool:
         """Whether `failures_from_edges`, asked to look, refuses NaN and infinity in every one of so many columns."""
 
-    def sees_all(self, positions: Any, n_features: int) -> bool:
+    def sees_all(self, positions: object, n_features: int) -> bool:
         """The same of `bound_means`."""
 
     def bound_means(
-        self, rows: FloatArray, curve: Any, sides: Any, asked: Any, *, must_look: bool
+        self, rows: FloatArray, curve: object, sides: object, asked: object, *, must_look: bool
     ) -> tuple[NDArray[np.int8], FloatArray]:
         """By the mean rule, from tables of `envelopes`: labels, negative where left to the host, and powers."""
 

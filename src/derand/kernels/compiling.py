@@ -81,9 +81,9 @@ class Loop:
 
     def __init__(
         self,
-        function: Callable[..., Any],
-        options: dict[str, Any],
-        early: Callable[..., Any] | None = None,
+        function: Callable[..., object],
+        options: dict[str, object],
+        early: Callable[..., object] | None = None,
         numbers: Callable[..., int] | None = None,
     ) -> None:
         self.py_func, self.targetoptions = function, {"nogil": True, **options}
@@ -91,7 +91,7 @@ class Loop:
         functools.update_wrapper(self, function)
         LOOPS.append(self)
 
-    def __call__(self, *arguments: Any) -> Any:
+    def __call__(self, *arguments: object) -> Any:
         """Run the early version while the budget of this process lasts, else compile where types are new, and run."""
         if _thread.is_early:
             return self.early(*arguments)
@@ -99,7 +99,7 @@ class Loop:
             return self.run_early(*arguments)
         return self.entry(*arguments)
 
-    def run_early(self, *arguments: Any) -> Any:
+    def run_early(self, *arguments: object) -> Any:
         """Run without a compiler, with all that it calls: equal to the last bit, but slowly."""
         _thread.is_early = True
         try:
@@ -128,7 +128,7 @@ class Loop:
 
 
 def compile_loop(
-    early: Callable[..., Any] | None = None, numbers: Callable[..., int] | None = None, **options: Any
+    early: Callable[..., object] | None = None, numbers: Callable[..., int] | None = None, **options: object
 ) -> Callable[[Function], Function]:
     """Compile a function for the CPU when it is first called; it runs without the GIL: `@compile_loop()`.
 
@@ -155,7 +155,7 @@ def _load_compiler() -> Compiler:
     return njit
 
 
-def compile_once(compiler: Compiler, function: Callable[..., Any], **options: Any) -> Any:
+def compile_once(compiler: Compiler, function: Callable[..., object], **options: object) -> Any:
     """Compile a function and keep the code on disk; where no folder is writable, warn and go on without.
 
     >>> compile_once(lambda function, cache: function, abs)(-2)
@@ -196,7 +196,7 @@ class _CompileListener:
         self._depth, self._start, self._spent = 0, 0.0, 0.0
         self._has_told = False
 
-    def on_start(self, started: Any) -> None:
+    def on_start(self, started: object) -> None:
         now = time.monotonic()
         if not _is_ours(started):
             return
@@ -208,7 +208,7 @@ class _CompileListener:
             where = "for this process alone" if _has_warned else "once on this machine"
             announce(f"compiling, {where} (about ten seconds) ...")
 
-    def on_end(self, ended: Any) -> None:
+    def on_end(self, ended: object) -> None:
         if _is_ours(ended) and self._depth:
             self._depth -= 1
             _CompileListener.count += 1

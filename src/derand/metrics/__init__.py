@@ -13,6 +13,7 @@ from derand.metrics._answers import (
     Costs,
     CostSummary,
     RowGrades,
+    encode_labels,
     measure_answers,
 )
 from derand.metrics._baseline import (
@@ -54,6 +55,7 @@ __all__ = [
     "compare_shares",
     "compute_wilson_interval",
     "describe_costs",
+    "encode_labels",
     "judge_answers",
     "judge_labels",
     "measure_answers",

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand._core.arrays import FloatArray, Frozen, IntArray, freeze
+from derand._core.arrays import FloatArray, Frozen, IntArray, Labels, freeze
 from derand.certificates import Certificates
 from derand.metrics._calibration import (
     CalibrationBin,
@@ -104,7 +104,7 @@ class AnswerMetrics(Frozen):
         What mistakes cost; None where all count the same.
     """
 
-    classes: NDArray[Any]
+    classes: Labels
     confusion: IntArray
     auc: Estimate | None
     log_loss: Estimate | None
@@ -229,7 +229,7 @@ class AnswerMetrics(Frozen):
 class AnswerTally:
     """Answers of all batches so far; of each row no more is kept than its score and class, where there is a score."""
 
-    def __init__(self, classes: NDArray[Any]) -> None:
+    def __init__(self, classes: Labels) -> None:
         self._classes = classes
         self._confusion = np.zeros((len(classes), len(classes)), dtype=np.int64)
         self._codes: list[NDArray[np.int32]] = []
@@ -238,9 +238,9 @@ class AnswerTally:
         self._loss = LossSums()
         self._grades = RowGrades(None, None)
 
-    def add(self, y: NDArray[Any], label: NDArray[Any], grades: RowGrades) -> None:
+    def add(self, y: Labels, label: Labels, grades: RowGrades) -> None:
         """Count rows by their true labels and answers, all among the classes."""
-        truth, answer = _encode_labels(self._classes, y), _encode_labels(self._classes, label)
+        truth, answer = encode_labels(self._classes, y), encode_labels(self._classes, label)
         np.add.at(self._confusion, (truth, answer), 1)
         self._grades = grades
         if grades.probability is not None:
@@ -345,19 +345,19 @@ def measure_answers(
     return tally.measure()
 
 
-def _encode_labels(classes: NDArray[Any], labels: NDArray[Any]) -> IntArray:
+def encode_labels(classes: Labels, labels: Labels) -> IntArray:
     """The number of each label's class."""
     order = np.argsort(classes, kind="stable")
     return order[np.searchsorted(classes, labels, sorter=order)]
 
 
-def _require_among(classes: NDArray[Any], labels: NDArray[Any], name: str) -> None:
+def _require_among(classes: Labels, labels: Labels, name: str) -> None:
     strange = labels[~np.isin(labels, classes)]
     if strange.size:
         raise ValueError(f"`{name}` must hold labels among {classes.tolist()}, got {strange[:1].tolist()[0]!r}.")
 
 
-def _read_score(score: ArrayLike | None, n_rows: int, classes: NDArray[Any]) -> FloatArray | None:
+def _read_score(score: ArrayLike | None, n_rows: int, classes: Labels) -> FloatArray | None:
     if score is None:
         return None
     found = np.asarray(score, dtype=np.float64)
@@ -368,7 +368,7 @@ def _read_score(score: ArrayLike | None, n_rows: int, classes: NDArray[Any]) -> 
     return found
 
 
-def _read_costs(cost: Mapping[str, float] | None, classes: NDArray[Any]) -> Costs | None:
+def _read_costs(cost: Mapping[str, float] | None, classes: Labels) -> Costs | None:
     if cost is None:
         return None
     if len(classes) != 2:
@@ -381,7 +381,7 @@ def _read_costs(cost: Mapping[str, float] | None, classes: NDArray[Any]) -> Cost
     return Costs(**cost)
 
 
-def _read_chances(probability: ArrayLike | None, truth: NDArray[Any], classes: NDArray[Any]) -> FloatArray | None:
+def _read_chances(probability: ArrayLike | None, truth: Labels, classes: Labels) -> FloatArray | None:
     if probability is None:
         return None
     found = np.asarray(probability, dtype=np.float64)

@@ -5,11 +5,11 @@ Must not know models, nor where it is said.
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from derand._core.arrays import Labels
 from derand._core.text import format_count, format_percent, format_readable, quote_short
 from derand.metrics._answers import AnswerMetrics, CostSummary
 
@@ -118,7 +118,7 @@ def _judge_gain(found: AnswerMetrics) -> Remark | None:
     )
 
 
-def judge_labels(label: NDArray[Any]) -> Remark | None:
+def judge_labels(label: Labels) -> Remark | None:
     """What to say where many rows, whose true labels are not known, all get one answer; else None.
 
     `label` (n_rows,): answers.
@@ -128,7 +128,7 @@ def judge_labels(label: NDArray[Any]) -> Remark | None:
     return remark_one_answer(label[0], label.size)
 
 
-def remark_one_answer(label: Any, n_rows: int) -> Remark:
+def remark_one_answer(label: object, n_rows: int) -> Remark:
     """What to say where all of so many rows get one answer, and their true labels are not known."""
     return Remark(
         "warning",
@@ -144,6 +144,6 @@ _EMPTY = (
 )
 
 
-def _quote(label: Any) -> str:
+def _quote(label: object) -> str:
     """A label as people write it, numpy's as Python's."""
     return quote_short(label.item() if isinstance(label, np.generic) else label)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import FloatArray, Labels
 from derand._core.origin import refuse_other_rows
 from derand.certificates import Certificates
 
@@ -108,7 +108,7 @@ def average_certified_radius(y: ArrayLike, certificates: Certificates) -> float:
     return float(np.where(correct, certificates.radius, 0.0).mean())
 
 
-def as_labels(y: ArrayLike, certificates: Certificates) -> NDArray[Any]:
+def as_labels(y: ArrayLike, certificates: Certificates) -> Labels:
     """True labels, one per certificate, each one of its classes; others are refused."""
     if not isinstance(certificates, Certificates):
         swapped = isinstance(y, Certificates)

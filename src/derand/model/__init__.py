@@ -12,7 +12,7 @@ from derand.model._decision import DECISIONS, Argmax, Decision, Threshold, Value
 from derand.model._grid import MAX_CELLS, GridTerm, join_terms
 from derand.model._linear import LinearTerm
 from derand.model._moving import move_threshold
-from derand.model._quantize import CategoryShape, GridShape, Line, Shape, Shapes, read_shapes
+from derand.model._quantize import CategoryShape, GridShape, Line, Shape, Shapes, TreeShape, read_shapes
 from derand.model._terms import MAX_SCORE, TERMS, Axis, CategoryTable, Score, Slope, StepFunction, Term
 from derand.model._trees import TreeTerm
 from derand.model._vote import WeightedVote
@@ -41,6 +41,7 @@ __all__ = [
     "StepFunction",
     "Term",
     "Threshold",
+    "TreeShape",
     "TreeTerm",
     "Value",
     "WeightedVote",

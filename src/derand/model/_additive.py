@@ -24,6 +24,7 @@ from derand.model._quantize import (
     GridShape,
     Line,
     Shape,
+    TreeShape,
     bound_rounding,
     round_shapes,
     round_stumps,
@@ -230,7 +231,7 @@ class AdditiveEnsemble(Model):
                 )
             if term.slope is not None:
                 continue
-            if is_linear and term.axes:
+            if is_linear and (term.axes or term.is_tree):
                 raise ValueError(
                     f"A model with lines must be linear throughout: feature {term.features[0]} has a function with "
                     "cells beside them. Make its line a function with cells, too, or certify both apart."
@@ -302,6 +303,7 @@ class AdditiveEnsemble(Model):
         levels: int,
         grids: Sequence[GridShape] = (),
         lines: Sequence[Line] = (),
+        trees: Sequence[TreeShape] = (),
         arithmetic_error: float | None = None,
     ) -> AdditiveEnsemble:
         """The sum of functions of real values, class 1 iff sum and intercept are above 0; or the class of the largest.
@@ -321,6 +323,8 @@ class AdditiveEnsemble(Model):
             of their values is that of the classes.
         lines : sequence of Line
             Slopes of numerical features, for a model without other functions of numbers; slopes are not rounded.
+        trees : sequence of TreeShape
+            Sums of trees over features that are in no other function.
         arithmetic_error : float or None
             None for a model that is *defined* on its grid: `score_error` is 0. A number for one that stands for these
             real values, summed with an error of at most that: `score_error` is what both differ by, rounding included.
@@ -342,8 +346,8 @@ class AdditiveEnsemble(Model):
         >>> model.score([[0.0], [1.0]]).tolist(), model.decision
         ([[50, 0, 0], [0, 100, 25]], Argmax(offsets=(0, 0, 50)))
         """
-        terms, constant = round_shapes(shapes, tables, intercept, levels, grids)
-        n_functions = len(shapes) + len(tables) + len(grids)
+        terms, constant = round_shapes(shapes, tables, intercept, levels, grids, trees)
+        n_functions = len(shapes) + len(tables) + len(grids) + sum(one.count_roundings(levels) for one in trees)
         decision: Decision
         if np.ndim(intercept) == 1:
             decision = Argmax(tuple((round_values(intercept, levels) + constant).tolist()))
@@ -362,13 +366,14 @@ class AdditiveEnsemble(Model):
         levels: int,
         grids: Sequence[GridShape] = (),
         lines: Sequence[Line] = (),
+        trees: Sequence[TreeShape] = (),
         arithmetic_error: float | None = None,
     ) -> AdditiveEnsemble:
         """The same with a number as the answer: the sum of functions and the intercept, rounded to the grid.
 
         Parameters
         ----------
-        shapes, tables, intercept, n_features, levels, grids, lines, arithmetic_error
+        shapes, tables, intercept, n_features, levels, grids, lines, trees, arithmetic_error
             As for `from_shapes`.
 
         Returns
@@ -384,9 +389,9 @@ class AdditiveEnsemble(Model):
         >>> ((model.score([[0.0], [3.0]]) + model.offset) / model.levels).tolist()
         [9.5, 11.5]
         """
-        terms, constant = round_shapes(shapes, tables, intercept, levels, grids)
+        terms, constant = round_shapes(shapes, tables, intercept, levels, grids, trees)
         decision = Value(int(round_values(intercept, levels)) + int(constant[0]))
-        n_functions = len(shapes) + len(tables) + len(grids)
+        n_functions = len(shapes) + len(tables) + len(grids) + sum(one.count_roundings(levels) for one in trees)
         return cls._add_lines(terms, lines, decision, n_features, levels, n_functions, arithmetic_error)
 
     @classmethod
@@ -397,7 +402,7 @@ class AdditiveEnsemble(Model):
         decision: Decision,
         n_features: int,
         levels: int,
-        n_functions: int,
+        n_functions: float,
         arithmetic_error: float | None,
     ) -> AdditiveEnsemble:
         """Rounded terms and lines as a model; without an arithmetic error it is defined on its grid."""
@@ -540,7 +545,9 @@ class AdditiveEnsemble(Model):
         """
         shape = rows.shape[0] if self.n_outputs == 1 else (rows.shape[0], self.n_outputs)
         if not self.is_linear:
-            return np.full(shape, self.score_error)
+            roundings = [term.bound_rounding(rows).reshape(shape) for term in self.terms if term.is_tree]
+            fixed = np.full(shape, self.score_error)
+            return np.asarray(sum(roundings, fixed) * (1 + (len(roundings) + 2) * EPSILON)) if roundings else fixed
         total = self.score_error + bound_deviations(rows, self.slopes) + self.bound_rounding(rows)
         return np.asarray(total * (1 + 8 * EPSILON)).reshape(shape)
 

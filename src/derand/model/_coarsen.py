@@ -38,7 +38,8 @@ def find_coarse_step(member: AdditiveEnsemble, levels: int) -> int:
 
     `member`: of one output.
     """
-    span = sum(int(np.ptp(term.cell_scores)) for term in member.terms if term.axes)
+    moved = [term for term in member.terms if term.axes or term.is_tree]
+    span = sum(int(np.ptp(term.score_range() if term.is_tree else term.cell_scores)) for term in moved)
     return -(-span // levels)
 
 
@@ -54,7 +55,7 @@ def _coarsen_sum(member: AdditiveEnsemble, levels: int) -> AdditiveEnsemble:
 def map_scores(term: Term, change: Callable[[IntArray], IntArray]) -> Term:
     """The same term with other scores, those of unseen and missing values included.
 
-    `term`: with cells.
+    `term`: with cells, or of trees.
     """
     described = term.describe()
     if "scores" not in described:

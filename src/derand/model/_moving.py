@@ -50,7 +50,7 @@ def move_threshold(model: AdditiveEnsemble, lead: float, *, refine: bool = False
     stands_for_another = bool(model.score_error) or model.is_linear
     if model.is_linear:
         model = _make_room(model, lead)
-    elif refine and not stands_for_another:
+    elif refine and not (stands_for_another or model.has_trees):  # expected scores of trees are whole
         model = _refine(model, lead)
     assert model.threshold is not None  # as before
     level = move_level(model.threshold, model.levels, lead)

@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._core.arrays import EPSILON, FloatArray, IntArray
+from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.model._grid import GridTerm
 from derand.model._linear import LinearTerm
 from derand.model._terms import MAX_SCORE, CategoryTable, StepFunction, Term
+from derand.model._trees import TreeTerm, reduce_below
 
 CategoryLeaves = (
     tuple[int, ArrayLike, ArrayLike, float | ArrayLike]
@@ -66,6 +67,48 @@ class Line(NamedTuple):
     missing_error: float | FloatArray = 0.0
 
 
+class TreeShape(NamedTuple):
+    """A sum of decision trees with leaves of real values: the fields are those of TreeTerm.
+
+    The value of a leaf is `values` (n_leaves, n_outputs) divided by `divisor`, such as the number of trees of a mean:
+    on a grid of `divisor` times a power of two levels, values that are short binary fractions are rounded by nothing.
+    So are `magnitudes`, where they are not those of values.
+    """
+
+    roots: IntArray
+    columns: IntArray
+    edges: FloatArray
+    left: IntArray
+    right: IntArray
+    values: FloatArray
+    missing_left: BoolArray
+    category_splits: IntArray
+    left_codes: tuple[IntArray, ...]
+    categories: tuple[tuple[int, int], ...]
+    refused: tuple[int, ...]
+    rounding: float = 0.0
+    divisor: int = 1
+    magnitudes: FloatArray | None = None
+
+    @property
+    def largest_sum(self) -> float:
+        """What the leaves of all trees add up to at most, in magnitude."""
+        largest = reduce_below(self.roots, self.left, self.right, np.abs(self.values), np.maximum)
+        return float(max(map(math.fsum, largest.T.tolist()))) / self.divisor * (1 + 2 * EPSILON)
+
+    def count_roundings(self, levels: int) -> float:
+        """In halves of a grid unit, by how much rounding moves a sum, or the magnitudes that `rounding` counts by.
+
+        Nothing where every value lies on the grid.
+        """
+        scaled, ratio = self.values * (levels / self.divisor), levels // self.divisor
+        is_power = levels % self.divisor == 0 and ratio & (ratio - 1) == 0
+        if is_power and (scaled == np.rint(scaled)).all():
+            return 0.0
+        products = 0.0 if is_power else 4 * EPSILON * float(np.abs(scaled).max(initial=0.0))
+        return self.roots.size * (1 + self.rounding + products)
+
+
 class CategoryShape(NamedTuple):
     """A categorical column's function of real values: one per code, and those of an unseen and a missing category.
 
@@ -85,6 +128,7 @@ def round_shapes(
     intercept: float | ArrayLike,
     levels: int,
     grids: Sequence[GridShape] = (),
+    trees: Sequence[TreeShape] = (),
 ) -> tuple[tuple[Term, ...], IntArray]:
     """Terms of a sum of functions on the grid, and what functions that are constant add to each output, (n_outputs,).
 
@@ -114,10 +158,25 @@ def round_shapes(
         other = _round_one(np.broadcast_to(table.other, n_outputs), levels, n_outputs, table.feature)
         missing = _round_one(table.missing, levels, n_outputs, table.feature)
         terms.append(CategoryTable(table.feature, table.categories, scores, other, missing))  # type: ignore[arg-type]
+    terms += [_round_trees(one, levels, n_outputs) for one in trees]
     return tuple(terms), constant
 
 
-def round_values(values: ArrayLike, levels: int) -> IntArray:
+def _round_trees(shape: TreeShape, levels: int, n_outputs: int) -> TreeTerm:
+    """Trees with leaves on the grid."""
+    values = np.asarray(shape.values, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError("`values` of trees must be finite, got nan or infinity.")
+    if values.ndim != 2 or values.shape[1] != n_outputs:
+        raise ValueError(f"`values` of trees must have {n_outputs} numbers per leaf, got shape {values.shape}.")
+    own = ("values", "divisor", "magnitudes")
+    fields = {name: getattr(shape, name) for name in shape._fields if name not in own}
+    ratio = levels / shape.divisor
+    magnitudes = () if shape.magnitudes is None else shape.magnitudes * ratio * (1 + 2 * EPSILON)
+    return TreeTerm(scores=round_values(values, ratio), magnitudes=magnitudes, **fields)  # type: ignore[arg-type]
+
+
+def round_values(values: ArrayLike, levels: float) -> IntArray:
     """Values as whole multiples of 1 / levels, halves to even."""
     scaled = np.rint(np.asarray(values, dtype=np.float64) * levels)
     if (np.abs(scaled) > MAX_SCORE).any():
@@ -165,7 +224,7 @@ def scale_lines(lines: Sequence[Line], levels: int, n_outputs: int, *, is_define
     return tuple(terms)
 
 
-def bound_rounding(n_functions: int, levels: int, arithmetic_error: float) -> float:
+def bound_rounding(n_functions: float, levels: int, arithmetic_error: float) -> float:
     """How far, in grid units, a rounded sum may lie from the one that is meant: that one's error, and its own rounding.
 
     Each function is rounded by at most 1/2, the intercept by less than 1; the last factor covers the rounding of this
@@ -183,6 +242,7 @@ class Shapes(NamedTuple):
     grids: tuple[GridShape, ...]
     tables: tuple[CategoryShape, ...]
     lines: tuple[Line, ...]
+    trees: tuple[TreeShape, ...] = ()
 
 
 def read_shapes(terms: Sequence[Term], levels: int) -> Shapes:
@@ -194,6 +254,7 @@ def read_shapes(terms: Sequence[Term], levels: int) -> Shapes:
     grids: list[GridShape] = []
     tables: list[CategoryShape] = []
     lines: list[Line] = []
+    trees: list[TreeShape] = []
 
     def divide(scores: ArrayLike | None, n_outputs: int) -> Any:
         if scores is None:
@@ -216,9 +277,13 @@ def read_shapes(terms: Sequence[Term], levels: int) -> Shapes:
             own = term.slope
             missing = () if own.missing is None else (divide(own.missing, count), divide(own.missing_errors, count))
             lines.append(Line(own.feature, divide(own.values, count), divide(own.errors, count), *missing))
+        elif isinstance(term, TreeTerm):
+            known = {name: getattr(term, name) for name in TreeShape._fields if name not in ("values", "divisor")}
+            known["magnitudes"] = term.magnitudes / levels * (1 + EPSILON)
+            trees.append(TreeShape(values=term.scores / levels, **known))
         else:
             raise TypeError(f"A {type(term).__name__} is not known as a function of real values.")
-    return Shapes(tuple(shapes), tuple(grids), tuple(tables), tuple(lines))
+    return Shapes(tuple(shapes), tuple(grids), tuple(tables), tuple(lines), tuple(trees))
 
 
 def _round_grid(grid: GridShape, levels: int, n_classes: int) -> GridTerm:
@@ -357,6 +422,8 @@ def _merge_stumps(feature: int, splits: FloatArray, grid: IntArray, missing: Flo
     `grid` has shape (2, n_stumps, n_outputs): scores left and right of each split.
     """
     score = None if np.isnan(missing).any() else tuple(np.rint(missing).sum(axis=0).astype(np.int64).tolist())
+    if splits.size == 1 and (grid[0] != grid[1]).any():
+        return StepFunction(feature, splits, grid[:, 0], score)
     edges, inverse = np.unique(splits, return_inverse=True)
     jumps = np.zeros((edges.size, grid.shape[2]), dtype=np.int64)
     np.add.at(jumps, inverse, grid[1] - grid[0])

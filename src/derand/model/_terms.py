@@ -133,6 +133,21 @@ class Term(Frozen, ABC):
         """Whether its scores are those of leaves, which need a search; such a term has no cells of its own."""
         return False
 
+    def bound_rounding(self, rows: FloatArray) -> FloatArray:
+        """How far the score of the model that is meant may lie from this one's, (n_rows, n_outputs), beside what the
+        model says of every row."""
+        return np.zeros((rows.shape[0], self.n_outputs))
+
+    @property
+    def largest_rounding(self) -> float:
+        """More than `bound_rounding` of any row and output."""
+        return 0.0
+
+    @property
+    def n_trees(self) -> int:
+        """How many trees it adds up; 0 where it has cells."""
+        return 0
+
     @abstractmethod
     def evaluate(self, x: ArrayLike) -> IntArray:
         """Score of each value of its column, (n,); of several outputs (n, n_outputs). Of several columns x has one more
@@ -217,7 +232,7 @@ def as_scores(values: ArrayLike, n_cells: int, what: str) -> IntArray:
                 f"{what} must be whole numbers on the grid, got {raw.ravel().tolist()[:5]}: "
                 "multiply by the number of levels and round, or use AdditiveEnsemble.from_stumps."
             )
-    if any(abs(int(score)) > MAX_SCORE for score in raw.ravel().tolist()):
+    if ((raw > MAX_SCORE) | (raw < -MAX_SCORE)).any():
         raise ValueError(f"{what} must lie within +-2**53, got a larger one: use fewer levels.")
     return freeze(raw.astype(np.int64))
 

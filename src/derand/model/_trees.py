@@ -1,20 +1,22 @@
 """Terms of decision trees: a sum of trees over columns that they share.
 
 Owns `TreeTerm`, into which models are read whose trees join more columns, or more cells, than a grid holds; grids and
-functions of one column can be written as trees as well. Noise does not act on it. Must not know models, decisions,
-files or kernels.
+functions of one column can be written as trees as well. Noise does not act on it. Must not know models, decisions or
+files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, NoReturn, TypeVar
+from typing import Any, ClassVar, NoReturn, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray, freeze
+from derand.kernels.trees.descend import Splits, reach_leaves
+from derand.model._base import Once
 from derand.model._terms import TERMS, Axis, Score, Term, as_feature, as_scores, pick_outputs
 
 UNSEEN = -1
@@ -23,7 +25,7 @@ _BLOCK = 2**20
 AnyLeaves = TypeVar("AnyLeaves", IntArray, FloatArray)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class TreeTerm(Term):
     """A sum of decision trees: of each tree one leaf, all added up.
 
@@ -87,29 +89,40 @@ class TreeTerm(Term):
         for name in ("roots", "columns", "left", "right", "category_splits"):
             object.__setattr__(self, name, _as_whole(getattr(self, name), name))
         count = self.columns.size
-        object.__setattr__(self, "edges", freeze(np.array(self.edges, dtype=np.float64)))
-        object.__setattr__(self, "missing_left", freeze(np.array(self.missing_left, dtype=np.bool_)))
+        object.__setattr__(self, "edges", freeze(_as_array(self.edges, "edges").astype(np.float64)))
+        object.__setattr__(self, "missing_left", freeze(_as_array(self.missing_left, "missing_left").astype(np.bool_)))
         for name, array in (("edges", self.edges), ("missing_left", self.missing_left)):
             if array.shape != (count,) or not np.isfinite(array).all():
                 raise ValueError(f"`{name}` of TreeTerm must hold a finite number for each of its {count} splits.")
-        n_leaves = len(self.scores)
-        object.__setattr__(self, "scores", as_scores(self.scores, n_leaves, "`scores` of TreeTerm"))
-        codes = tuple(_as_whole(own, "left_codes") for own in self.left_codes)
+        scores = _as_array(self.scores, "scores")
+        n_leaves = len(scores) if scores.ndim else 0
+        object.__setattr__(self, "scores", as_scores(scores, n_leaves, "`scores` of TreeTerm"))
+        codes = tuple(_as_whole(own, "left_codes") for own in _as_list(self.left_codes, "left_codes"))
         object.__setattr__(self, "left_codes", codes)
-        counts = tuple((as_feature(column, "TreeTerm"), int(n)) for column, n in self.categories)
-        object.__setattr__(self, "categories", counts)
-        object.__setattr__(self, "refused", tuple(as_feature(one, "TreeTerm") for one in self.refused))
-        given = np.array(self.magnitudes, dtype=np.float64)
-        magnitudes = given.reshape(n_leaves, -1) if given.size else np.abs(self.scores).astype(np.float64)
-        if magnitudes.shape != self.scores.shape or not (np.isfinite(magnitudes) & (magnitudes >= 0)).all():
-            raise ValueError(
-                f"`magnitudes` of TreeTerm must hold a number, 0 or larger, for each of {n_leaves} leaves."
-            )
-        object.__setattr__(self, "magnitudes", freeze(magnitudes))
+        counts = [_as_whole(pair, "categories") for pair in _as_list(self.categories, "categories")]
+        if any(pair.size != 2 or pair.min() < 0 for pair in counts):
+            raise ValueError("`categories` of TreeTerm must hold pairs of a column and how many categories it has.")
+        object.__setattr__(self, "categories", tuple((int(column), int(size)) for column, size in counts))
+        refused = tuple(as_feature(one, "TreeTerm") for one in _as_list(self.refused, "refused"))
+        object.__setattr__(self, "refused", refused)
+        self._check_magnitudes()
+        if isinstance(self.rounding, bool) or not isinstance(self.rounding, int | float | np.floating):
+            raise ValueError(f"`rounding` of TreeTerm must be a number, got {self.rounding!r}.")
+        object.__setattr__(self, "rounding", float(self.rounding))
         if not 0 <= self.rounding < 1:
             raise ValueError(f"`rounding` of TreeTerm must be 0 or larger, and below 1, got {self.rounding!r}.")
         self._check_splits(n_leaves)
         self._check_categories()
+
+    def _check_magnitudes(self) -> None:
+        given = _as_array(self.magnitudes, "magnitudes").astype(np.float64)
+        known = given if given.size else np.abs(self.scores).astype(np.float64)
+        if known.size != self.scores.size or not (np.isfinite(known) & (known >= 0)).all():
+            raise ValueError(
+                f"`magnitudes` of TreeTerm must hold a number, 0 or larger, for each of {len(self.scores)} leaves and "
+                "each output."
+            )
+        object.__setattr__(self, "magnitudes", freeze(known.reshape(self.scores.shape)))
 
     def _check_splits(self, n_leaves: int) -> None:
         count = self.columns.size
@@ -141,12 +154,12 @@ class TreeTerm(Term):
             if codes.size and (codes.min() < UNSEEN or codes.max() >= size or (codes[1:] <= codes[:-1]).any()):
                 raise ValueError(f"`left_codes` of TreeTerm must increase and lie from -1 to {size - 1}.")
 
-    @property
+    @Once
     def features(self) -> tuple[int, ...]:
         """The columns that splits ask, increasing."""
         return tuple(np.unique(self.columns).tolist())
 
-    @property
+    @Once
     def axes(self) -> tuple[Axis, ...]:
         """Its columns of numbers, each with the edges of all splits."""
         order = np.lexsort((self.edges, self.columns))
@@ -154,7 +167,7 @@ class TreeTerm(Term):
         starts = np.append(np.flatnonzero(np.diff(columns, prepend=-1)), columns.size)
         coded = self.category_codes
         return tuple(
-            Axis(int(columns[first]), np.unique(edges[first:last]))
+            Axis(int(columns[first]), freeze(np.unique(edges[first:last])))
             for first, last in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)
             if int(columns[first]) not in coded
         )
@@ -168,6 +181,11 @@ class TreeTerm(Term):
     def is_tree(self) -> bool:
         """Always: its scores are those of leaves, not of cells."""
         return True
+
+    @property
+    def n_trees(self) -> int:
+        """How many trees it adds up."""
+        return int(self.roots.size)
 
     @property
     def takes_missing(self) -> bool:
@@ -195,51 +213,46 @@ class TreeTerm(Term):
         sums = self._add_leaves(rows[:, list(self.features)], self.magnitudes)
         return np.asarray(sums * self.rounding * (1 + (self.roots.size + 4) * EPSILON))
 
+    @property
+    def largest_rounding(self) -> float:
+        """More than `bound_rounding` of any row and output: each tree counted by the largest leaf of all."""
+        most = float(self.magnitudes.max(initial=0.0))
+        return self.rounding * most * self.n_trees * (1 + (2 * self.n_trees + 16) * EPSILON)
+
+    def reach_leaves(self, rows: FloatArray) -> IntArray:
+        """The leaf of each tree that each row reaches, (n_rows, n_trees); rows hold all columns."""
+        return reach_leaves(self.roots, self._splits._replace(positions=self.columns), rows)
+
     def _add_leaves(self, values: FloatArray, leaves: AnyLeaves) -> AnyLeaves:
         """What the leaves of all trees add up to for each row of its own columns, (n_rows, n_outputs)."""
-        positions = np.searchsorted(np.array(self.features), self.columns)
-        for at, feature in enumerate(self.features):
-            if feature in self.refused and np.isnan(values[:, at]).any():
+        for feature in self.refused:
+            if feature in self.features and np.isnan(values[:, self.features.index(feature)]).any():
                 raise ValueError(
                     f"`x` must hold numbers, got NaN for feature {feature}: these trees take no missing value of it. "
                     "Drop such rows or fill the gaps first."
                 )
-        size = max(_BLOCK // self.roots.size, 1)
+        size = max(_BLOCK // (self.roots.size * self.n_outputs), 1)
         found = np.zeros((len(values), self.n_outputs), dtype=leaves.dtype)
         for at in range(0, len(values), size):
-            found[at : at + size] = leaves[self._descend(values[at : at + size], positions)].sum(axis=1)
+            reached = reach_leaves(self.roots, self._splits, values[at : at + size])
+            found[at : at + size] = leaves[reached].sum(axis=1)
         return found
 
-    def _descend(self, values: FloatArray, positions: IntArray) -> IntArray:
-        """The leaf of each tree that each row reaches, (n_rows, n_trees): all trees are descended together."""
-        goes_left = self._table_codes()
-        nodes = np.repeat(self.roots[None, :], len(values), axis=0)
-        while True:
-            row, tree = np.nonzero(nodes >= 0)
-            if not row.size:
-                return ~nodes
-            split = nodes[row, tree]
-            own = values[row, positions[split]]
-            is_left = np.where(np.isnan(own), self.missing_left[split], own < self.edges[split])
-            is_category = np.flatnonzero(goes_left.rows[split] >= 0)
-            if is_category.size:
-                at = split[is_category]
-                codes = own[is_category]
-                known = (codes >= 0) & (codes < goes_left.sizes[at])
-                columns = np.where(known, codes, -1).astype(np.int64)  # the last column is that of unseen codes
-                coded = goes_left.table[goes_left.rows[at], columns]
-                is_left[is_category] = np.where(np.isnan(codes), self.missing_left[at], coded)
-            nodes[row, tree] = np.where(is_left, self.left[split], self.right[split])
-
-    def _table_codes(self) -> _CodeTable:
-        """Which codes go left at each split by category."""
+    @Once
+    def _splits(self) -> Splits:
+        """Its splits as the walk reads them, by position among its own columns."""
         sizes, rows = dict(self.categories), np.full(self.columns.size, -1, dtype=np.int64)
         rows[self.category_splits] = np.arange(self.category_splits.size)
         table = np.zeros((len(self.left_codes), max(sizes.values(), default=0) + 1), dtype=bool)
         for row, codes in enumerate(self.left_codes):
-            table[row, codes] = True
-        counts = np.array([sizes.get(int(one), 0) for one in self.columns], dtype=np.int64)
-        return _CodeTable(rows, counts, table)
+            table[row, codes] = True  # that of unseen codes, -1, is the last one
+        counts = np.zeros(max(self.features) + 1, dtype=np.int64)
+        for column, size in sizes.items():
+            counts[column] = size
+        positions = np.searchsorted(np.array(self.features), self.columns)
+        return Splits(
+            positions, self.edges, self.left, self.right, self.missing_left, rows, counts[self.columns], table
+        )
 
     def score_rows(self, rows: FloatArray) -> IntArray:
         """Scores of whole rows: reads its own columns."""
@@ -247,19 +260,16 @@ class TreeTerm(Term):
 
     def score_range(self, unseen: bool = True) -> tuple[int, int]:
         """Sums of the lowest and of the highest leaves of each tree: no row scores less, or more."""
-        least, most = self._bound_splits()
-        return int(least[self.roots].sum(axis=0).min()), int(most[self.roots].sum(axis=0).max())
+        least, most = self._ends
+        return int(least.min()), int(most.max())
 
-    def _bound_splits(self) -> tuple[IntArray, IntArray]:
-        """The lowest and the highest leaf below each split."""
-        least, most = (np.zeros((self.columns.size, self.n_outputs), dtype=np.int64) for _ in range(2))
-        for split in range(self.columns.size - 1, -1, -1):
-            ends = [
-                (least[child], most[child]) if child >= 0 else (self.scores[~child],) * 2
-                for child in (int(self.left[split]), int(self.right[split]))
-            ]
-            least[split], most[split] = np.minimum(ends[0][0], ends[1][0]), np.maximum(ends[0][1], ends[1][1])
-        return least, most
+    @Once
+    def _ends(self) -> tuple[IntArray, IntArray]:
+        """The sums of the lowest and of the highest leaves of each tree, (n_outputs,)."""
+        least, most = (
+            reduce_below(self.roots, self.left, self.right, self.scores, reduce) for reduce in (np.minimum, np.maximum)
+        )
+        return least.sum(axis=0), most.sum(axis=0)
 
     def expect(self, rows: FloatArray, probabilities: Sequence[FloatArray]) -> NoReturn:
         """Refused: trees over columns that they share have no expected score in closed form."""
@@ -269,20 +279,36 @@ class TreeTerm(Term):
         """The difference of two outputs; trees that add nothing to it are left out, but for one."""
         scores = self.scores[:, [plus]] - self.scores[:, [minus]]
         magnitudes = self.magnitudes[:, [plus]] + self.magnitudes[:, [minus]]
-        kept = [at for at, root in enumerate(self.roots.tolist()) if magnitudes[self._list_leaves(root)].any()]
-        changed = {"roots": self.roots[kept or [0]], "scores": scores, "magnitudes": magnitudes}
-        return TreeTerm(**{**self.describe(), **changed})
+        largest = reduce_below(self.roots, self.left, self.right, magnitudes, np.maximum)
+        kept = np.flatnonzero(largest[:, 0] > 0)
+        return self._keep_trees(kept if kept.size else np.array([0]), scores, magnitudes)
 
-    def _list_leaves(self, root: int) -> list[int]:
-        """The leaves below a split."""
-        waiting, leaves = [root], []
-        while waiting:
-            node = waiting.pop()
-            if node < 0:
-                leaves.append(~node)
-            else:
-                waiting += [int(self.left[node]), int(self.right[node])]
-        return leaves
+    def _keep_trees(self, kept: IntArray, scores: IntArray, magnitudes: FloatArray) -> TreeTerm:
+        """Some of its trees, with other scores; splits and leaves of the others are left out."""
+        levels = list(list_levels(self.roots[kept], self.left, self.right))
+        splits = np.unique(np.concatenate(levels))
+        children = np.stack([self.left[splits], self.right[splits]])
+        leaves = np.unique(~children[children < 0])
+        left, right = np.where(
+            children >= 0, np.searchsorted(splits, children), ~np.searchsorted(leaves, np.maximum(~children, 0))
+        )
+        at = np.flatnonzero(np.isin(self.category_splits, splits))
+        columns = self.columns[splits]
+        return TreeTerm(
+            np.searchsorted(splits, self.roots[kept]),
+            columns,
+            self.edges[splits],
+            left,
+            right,
+            scores[leaves],
+            self.missing_left[splits],
+            np.searchsorted(splits, self.category_splits[at]),
+            tuple(self.left_codes[one] for one in at.tolist()),
+            tuple(one for one in self.categories if (columns == one[0]).any()),
+            tuple(one for one in self.refused if (columns == one).any()),
+            self.rounding,
+            magnitudes[leaves],
+        )
 
     def describe(self) -> dict[str, Any]:
         """The constructor's arguments as plain numbers and lists."""
@@ -299,17 +325,52 @@ class TreeTerm(Term):
         }
 
 
-class _CodeTable(NamedTuple):
-    """Which codes go left: the row of `table` of each split (-1: by number), the codes of its column, and the table."""
+def list_levels(roots: IntArray, left: IntArray, right: IntArray) -> Iterator[IntArray]:
+    """The splits of trees level by level, each once in a level."""
+    level = np.unique(roots)
+    while level.size:
+        yield level
+        children = np.concatenate([left[level], right[level]])
+        level = np.unique(children[children >= 0])
 
-    rows: IntArray
-    sizes: IntArray
-    table: BoolArray
+
+def reduce_below(
+    roots: IntArray, left: IntArray, right: IntArray, leaves: AnyLeaves, reduce: Callable[[Any, Any], Any]
+) -> AnyLeaves:
+    """The least, or the largest, of all leaves of each tree, (n_trees, n_outputs)."""
+    found = np.zeros((left.size, leaves.shape[1]), dtype=leaves.dtype)
+
+    def read(children: IntArray) -> AnyLeaves:
+        below = found[np.maximum(children, 0)]
+        is_leaf = children < 0
+        below[is_leaf] = leaves[~children[is_leaf]]
+        return below
+
+    for level in reversed(list(list_levels(roots, left, right))):
+        found[level] = reduce(read(left[level]), read(right[level]))
+    return found[roots]
+
+
+def _as_array(values: Any, name: str) -> NDArray[Any]:
+    """An array of numbers of any kind, but for objects and text."""
+    try:
+        array = np.array(values)
+    except (TypeError, ValueError):
+        array = np.array("")
+    if array.size and array.dtype.kind not in "biuf":
+        raise ValueError(f"`{name}` of TreeTerm must be a list of numbers, all entries of one length.")
+    return array if array.size else np.empty(0, dtype=np.int64)
+
+
+def _as_list(values: Any, name: str) -> list[Any]:
+    if isinstance(values, str | bytes | Mapping) or not hasattr(values, "__len__"):
+        raise ValueError(f"`{name}` of TreeTerm must be a list, got {values!r}.")
+    return list(values)
 
 
 def _as_whole(values: ArrayLike, name: str) -> IntArray:
-    array = np.array(values)
-    if array.ndim != 1 or not (array.size == 0 or np.issubdtype(array.dtype, np.integer)):
+    array = _as_array(values, name)
+    if array.ndim != 1 or array.dtype.kind not in "iu" or (array.size and int(array.max()) >= 2**63):
         raise ValueError(f"`{name}` of TreeTerm must be a flat list of whole numbers.")
     return freeze(array.astype(np.int64))
 

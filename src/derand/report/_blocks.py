@@ -357,7 +357,7 @@ class Section:
     blocks: Callable[[Any], Sequence[Block]]
     """The report's dict -> what the section says, its heading first."""
 
-    def html(self, summary: Any) -> Markup:
+    def html(self, summary: object) -> Markup:
         """The section on the page."""
         content = write_html(self.blocks(summary))
         return tag("section", "\n", content, "\n", id=self.anchor, aria_labelledby=f"h-{self.anchor}")

@@ -93,7 +93,7 @@ class Subject:
         return name_category(value, self.categories[feature], has_new=self.estimator is not None)
 
 
-def name_estimator(estimator: Any) -> str:
+def name_estimator(estimator: object) -> str:
     """The class of an estimator, and what it was read from where that is another library's model."""
     source = getattr(estimator, "source_", None)
     return type(estimator).__name__ + (f" of a {source}" if source else "")
@@ -203,7 +203,7 @@ class IntervalInputs(Inputs):
         )
 
 
-def read_subject(clf: Any, noise: Noise | str | float | None, feature_names: Sequence[str] | None) -> Subject:
+def read_subject(clf: object, noise: Noise | str | float | None, feature_names: Sequence[str] | None) -> Subject:
     """The model, its noise and its names, from a fitted classifier or a bare model."""
     if is_model(clf):
         if noise is None:
@@ -251,14 +251,15 @@ def name_features(model: Model, given: Sequence[str] | None) -> tuple[str, ...]:
 def _list_codes(model: Model) -> dict[int, tuple[int, ...]]:
     """For each categorical feature all codes up to the largest that the model knows: they stand for themselves."""
     return {
-        feature: tuple(range(int(term.codes.max(initial=-1)) + 1))
+        feature: tuple(range(int(codes.max(initial=-1)) + 1))
         for term in model.member_terms
-        if not term.axes
-        for feature in term.features
+        for feature, codes in term.category_codes.items()
     }
 
 
-def read_inputs(subject: Subject, X: Any, y: ArrayLike | None, settings: ReportSettings | None = None) -> LabelInputs:
+def read_inputs(
+    subject: Subject, X: object, y: ArrayLike | None, settings: ReportSettings | None = None
+) -> LabelInputs:
     """Encode the rows once, certify them and check the labels."""
     asked = settings or ReportSettings()
     threats, has_threat = _list_threats(subject, asked)
@@ -296,7 +297,7 @@ def read_inputs(subject: Subject, X: Any, y: ArrayLike | None, settings: ReportS
     )
 
 
-def read_regression_inputs(reg: Any, X: Any, y: ArrayLike | None, settings: ReportSettings) -> IntervalInputs:
+def read_regression_inputs(reg: Any, X: object, y: ArrayLike | None, settings: ReportSettings) -> IntervalInputs:
     """Certify the rows by a regressor, encode them and check the true numbers."""
     from derand.estimators import encode_rows
 
@@ -336,7 +337,7 @@ def _require_rows(rows: Sized) -> None:
         raise ValueError("`X` must hold at least one row, got none.")
 
 
-def name_rows(X: Any, given: Sequence[Any] | None, n_rows: int) -> tuple[str | None, ...] | None:
+def name_rows(X: object, given: Sequence[object] | None, n_rows: int) -> tuple[str | None, ...] | None:
     """What rows are called: as given, or by the index of a frame that has one of its own."""
     if given is None:
         index = Origin.find(X).index
@@ -348,7 +349,7 @@ def name_rows(X: Any, given: Sequence[Any] | None, n_rows: int) -> tuple[str | N
     return tuple(None if one is None else " ".join(str(one).split()) for one in given)
 
 
-def _grade(subject: Subject, X: Any, matrix: FloatArray, certificates: Certificates) -> RowGrades:
+def _grade(subject: Subject, X: object, matrix: FloatArray, certificates: Certificates) -> RowGrades:
     """What the model says of each row besides its label."""
     if subject.estimator is not None:
         from derand.estimators import grade_rows

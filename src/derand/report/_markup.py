@@ -37,7 +37,7 @@ _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~])")
 NAME_LENGTH = 60
 
 
-def render(template: str, summary: Mapping[str, Any], **more: object) -> Markup:
+def render(template: str, summary: Mapping[str, object], **more: object) -> Markup:
     """A template of the report, filled with the report's dict as `s` and with what else it needs."""
     return Markup(_open_environment().get_template(f"{template}.html.j2").render(s=summary, **more))
 

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from derand._core.files import PathLike, replace_when_done
 from derand.report import _page
+from derand.report._class_names import rename_classes, rename_labels
 from derand.report._inputs import IntervalInputs, LabelInputs, read_inputs, read_regression_inputs, read_subject
 from derand.report._settings import ReportSettings
 from derand.report._summary import summarize_classification, summarize_regression
@@ -62,7 +63,13 @@ class Report:
     """
 
     def __init__(
-        self, model: Any, X: Any, y: ArrayLike | None = None, *, settings: ReportSettings | None = None, **options: Any
+        self,
+        model: object,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        settings: ReportSettings | None = None,
+        **options: Any,
     ) -> None:
         asked = replace(settings or ReportSettings(), **options)
         is_regressor = hasattr(model, "certify_interval") and hasattr(model, "ensemble_")
@@ -73,6 +80,11 @@ class Report:
         if is_regressor:
             self._inputs = read_regression_inputs(model, X, y, asked)
             return
+        if asked.class_names is not None:
+            renamed = rename_classes(model, asked.class_names)
+            y = None if y is None else rename_labels(y, model, renamed)
+            other = None if asked.compare is None else rename_classes(asked.compare, asked.class_names)
+            model, asked = renamed, replace(asked, compare=other)
         subject = read_subject(model, asked.noise, asked.feature_names)
         if asked.subgroups is not None:  # refused before any work
             resolve_groups(subject.names, asked.subgroups, X.shape[0] if hasattr(X, "shape") else len(X))

@@ -17,7 +17,17 @@ Groups = str | int | Sequence[str | int] | Mapping[str, str | int | ArrayLike]
 """Columns, or titles with one group per row or a column."""
 
 _COUNTS = {"max_rows": 1, "n_detailed": 1, "n_explained": 0, "n_shapes": 0}
-_OF_CLASSIFIERS = ("X_train", "y_train", "subgroups", "protected", "n_explained", "n_shapes", "compare", "compare_name")
+_OF_CLASSIFIERS = (
+    "X_train",
+    "y_train",
+    "subgroups",
+    "protected",
+    "n_explained",
+    "n_shapes",
+    "compare",
+    "compare_name",
+    "class_names",
+)
 _OF_REGRESSORS = ("tolerance",)
 
 
@@ -75,6 +85,8 @@ class ReportSettings:
         A second model that stands beside the first: on the same rows, against the same changes. Of a classifier.
     compare_name : str, optional
         What it is called.
+    class_names : mapping, optional
+        What classes are called in the report, such as {0: "repaid", 1: "default"}. Of a classifier.
     tolerance : float, optional
         By how much answers may move, in units of the target: the report tells within which radius they do not move
         farther, for rows of its table. By default a round number near the mean error, or near half of the moves where
@@ -111,6 +123,7 @@ class ReportSettings:
     protected: str | int | Sequence[str | int] | Sequence[Sequence[str | int]] | None = None
     compare: Any = None
     compare_name: str | None = None
+    class_names: Mapping[Any, str] | None = None
     tolerance: float | None = None
     what_if: bool = True
     configuration: str | None = None

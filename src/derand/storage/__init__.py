@@ -68,7 +68,7 @@ MAX_BYTES = 2**26
 _KINDS = [*MODEL_KINDS, CLASSIFIER, REGRESSOR]
 
 
-def save(model: Any, path: PathLike) -> None:
+def save(model: object, path: PathLike) -> None:
     """Write a model to a JSON file, whole or not at all; every number comes back bit for bit.
 
     Parameters
@@ -91,12 +91,12 @@ def save(model: Any, path: PathLike) -> None:
         draft.write_bytes(content)
 
 
-def hash_model(model: Any) -> str:
+def hash_model(model: object) -> str:
     """The SHA-256, in hexadecimal digits, of the file that `save` would write; it is that of `mark_file` as well."""
     return hashlib.sha256(write_bytes(model)).hexdigest()
 
 
-def write_bytes(model: Any) -> bytes:
+def write_bytes(model: object) -> bytes:
     """What `save` writes of a model."""
     content = write_document(_describe(model))
     if len(content) > MAX_BYTES:
@@ -141,7 +141,7 @@ def read_kind(path: PathLike) -> str:
     return _check_file(path, lambda fields: fields["kind"].choice(_KINDS))
 
 
-def _describe(model: Any) -> dict[str, object]:
+def _describe(model: object) -> dict[str, object]:
     """Kind and content of a model."""
     if is_model(model):
         return describe_model(model)
@@ -169,7 +169,7 @@ def _check_file(path: PathLike, read: Callable[[dict[str, Field]], Found]) -> Fo
         raise ValueError(f"{os.fspath(path)} is not a model file: {error}{hint}") from None
 
 
-def _build(fields: dict[str, Field]) -> Any:
+def _build(fields: dict[str, Field]) -> object:
     kind = fields["kind"].choice(_KINDS)
     if kind in MODEL_KINDS:
         return MODEL_KINDS[kind][1](fields["model"])

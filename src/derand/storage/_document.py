@@ -29,13 +29,13 @@ _TEXT = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', flags=re.DOTALL)  # one tha
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
-def write_document(content: Mapping[str, Any]) -> bytes:
+def write_document(content: Mapping[str, object]) -> bytes:
     """The bytes of a file, for the kind and the content of a model."""
     document = {"schema": SCHEMA, "sha256": compute_checksum(content), **content}
     return json.dumps(document, allow_nan=False).encode("ascii") + b"\n"
 
 
-def compute_checksum(content: Mapping[str, Any]) -> str:
+def compute_checksum(content: Mapping[str, object]) -> str:
     """The checksum of a file's `kind` and `model`, however they were laid out."""
     canonical = {name: content[name] for name in ("kind", "model")}
     text = json.dumps(canonical, sort_keys=True, separators=(",", ":"))
@@ -100,7 +100,7 @@ def open_document(document: Any) -> dict[str, Field]:
     return fields
 
 
-def _check_checksum(stated: str, document: Mapping[str, Any]) -> None:
+def _check_checksum(stated: str, document: Mapping[str, object]) -> None:
     found = compute_checksum(document)
     if stated != found:
         raise ValueError(
@@ -114,7 +114,7 @@ def _refuse_constant(text: str) -> NoReturn:
     raise ValueError(f"it holds {text}, which is not a number of JSON.")
 
 
-def _as_object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def _as_object(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     result = dict(pairs)
     if len(result) != len(pairs):
         seen: set[str] = set()

@@ -99,7 +99,7 @@ def _build_own_noise(field: Field, ensemble: Model) -> Noise | None:
     return noise
 
 
-def _build_parameters(field: Field, kind: type[CertifiedEstimator]) -> dict[str, Any]:
+def _build_parameters(field: Field, kind: type[CertifiedEstimator]) -> dict[str, object]:
     """The parameters of a constructor: numbers finite, but for a norm, and a noise one that exists."""
     fields = field.members(*kind().get_params(deep=False))
     values = {name: build_value(field) for name, field in fields.items()}
@@ -110,7 +110,7 @@ def _build_parameters(field: Field, kind: type[CertifiedEstimator]) -> dict[str,
     return values
 
 
-def _is_finite(value: Any) -> bool:
+def _is_finite(value: object) -> bool:
     """Whether a value, or all that are in it, are finite or no numbers."""
     if isinstance(value, dict):
         return all(map(_is_finite, value.values()))
@@ -119,7 +119,7 @@ def _is_finite(value: Any) -> bool:
     return not isinstance(value, float) or math.isfinite(value)
 
 
-def _build_training(field: Field, kind: type[CertifiedEstimator]) -> dict[str, Any]:
+def _build_training(field: Field, kind: type[CertifiedEstimator]) -> dict[str, object]:
     """What `fit` found besides the model; no name that the class or this file uses otherwise."""
     found = {}
     for name, value in field.entries():
@@ -163,9 +163,9 @@ def _name_family(value: object) -> type | None:
     return float if isinstance(value, int | float) and math.isfinite(value) else None
 
 
-def _select_repeated(names: Sequence[Any]) -> Any:
+def _select_repeated(names: Sequence[object]) -> object:
     """The first name or number that is there twice; None for none."""
-    seen: set[Any] = set()
+    seen: set[object] = set()
     for name in names:
         if name in seen:
             return name

@@ -112,7 +112,7 @@ class Field:
         return f"{self.path}.{shown}" if self.path else shown
 
 
-def _is_whole(value: Any) -> bool:
+def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= _MAX_WHOLE
 
 
@@ -122,7 +122,7 @@ def _is_number(value: Any) -> bool:
     return _is_whole(value) and abs(value) <= _MAX_EXACT
 
 
-def shorten(value: Any) -> str:
+def shorten(value: object) -> str:
     """What was given, in few words: a file may hold anything."""
     if isinstance(value, dict):
         return f"an object of {len(value)} fields"
@@ -132,7 +132,7 @@ def shorten(value: Any) -> str:
     return shown if len(shown) <= 60 else shown[:57] + "..."
 
 
-def construct(constructor: Callable[..., T], field: Field, **arguments: Any) -> T:
+def construct(constructor: Callable[..., T], field: Field, **arguments: object) -> T:
     """Call a constructor with values from the fields of the same names; its complaint gets the place in the file."""
     try:
         return constructor(**arguments)

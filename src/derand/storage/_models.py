@@ -28,7 +28,7 @@ def describe_noise(noise: Noise) -> dict[str, object]:
 def build_noise(field: Field) -> Noise:
     kind = NOISES[field.kind(list(NOISES))]
     fields = field.members("kind", kind.parameter, "units")
-    arguments: dict[str, Any] = {
+    arguments: dict[str, object] = {
         kind.parameter: fields[kind.parameter].number(),
         "units": fields["units"].or_none(_build_units),
     }

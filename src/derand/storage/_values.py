@@ -15,8 +15,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from derand._core.arrays import Cells
 from derand._core.units import NamedUnits
 from derand.noise import Noise
 from derand.storage._fields import Field, construct
@@ -58,11 +58,11 @@ def build_value(field: Field) -> Any:
     return field.whole() if isinstance(field.value, int) else field.number()
 
 
-def _describe_dict(value: Mapping[Any, object], name: str) -> list[list[object]]:
+def _describe_dict(value: Mapping[object, object], name: str) -> list[list[object]]:
     return [[describe_value(key, name), describe_value(item, name)] for key, item in value.items()]
 
 
-def _build_dict(field: Field) -> dict[Any, Any]:
+def _build_dict(field: Field) -> dict[Any, object]:
     result = {}
     for item in field.items():
         pair = [build_value(part) for part in item.items()]
@@ -72,7 +72,7 @@ def _build_dict(field: Field) -> dict[Any, Any]:
     return result
 
 
-def describe_array(array: NDArray[Any], name: str) -> dict[str, object]:
+def describe_array(array: Cells, name: str) -> dict[str, object]:
     """A flat array by its type and its values."""
     type_name = array.dtype.newbyteorder("<").str
     if array.ndim != 1 or not _ARRAY_TYPE.fullmatch(type_name):
@@ -83,7 +83,7 @@ def describe_array(array: NDArray[Any], name: str) -> dict[str, object]:
     return {"type": type_name, "values": [describe_value(value, name) for value in values]}
 
 
-def build_array(field: Field) -> NDArray[Any]:
+def build_array(field: Field) -> Cells:
     """A flat array; values that its type does not hold exactly are refused."""
     fields = field.members("type", "values")
     type_name = fields["type"].text()

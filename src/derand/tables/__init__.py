@@ -6,6 +6,7 @@ theirs is read.
 
 from __future__ import annotations
 
+from derand._core.arrays import Labels
 from derand._core.origin import take_rows
 from derand.tables._arrow import names_stream
 from derand.tables._columns import (
@@ -16,11 +17,12 @@ from derand.tables._columns import (
     describe_data_checks,
     format_data_checks,
 )
+from derand.tables._data_checks import check_target
 from derand.tables._dates import SECONDS, dates_to_numbers, format_days, format_moment
-from derand.tables._encoding import CategoricalFeatures, CategoryKindError, TableEncoding, is_whole
+from derand.tables._encoding import CategoricalFeatures, CategoryKindError, TableEncoding, count_decimals, is_whole
 from derand.tables._files import TableFile, inspect_file
 from derand.tables._kinds import Category, ColumnKind, is_missing, kind_of_arrow_type, kind_of_values
-from derand.tables._matching import Labels, MatchedFile, make_unseen, match_file
+from derand.tables._matching import MatchedFile, make_unseen, match_file
 from derand.tables._tables import as_rows, is_frame, list_other_floats, stack_copies
 from derand.tables._writing import write_batches
 
@@ -39,6 +41,8 @@ __all__ = [
     "TableFile",
     "as_rows",
     "check_columns",
+    "check_target",
+    "count_decimals",
     "dates_to_numbers",
     "describe_data_checks",
     "format_data_checks",

@@ -16,7 +16,15 @@ from numpy.typing import ArrayLike
 from derand._core.arrays import FloatArray
 from derand._core.origin import take_rows
 from derand._core.text import quote_short
-from derand.tables._data_checks import ADVICE_ON_DATES, Leaks, check_identifier, check_text, sample_rows
+from derand.tables._data_checks import (
+    ADVICE_ON_DATES,
+    Leaks,
+    check_identifier,
+    check_sentinel,
+    check_spellings,
+    check_text,
+    sample_rows,
+)
 from derand.tables._kinds import ColumnKind, reads_as_number
 from derand.tables._tables import Table, as_rows, number_columns, open_table
 
@@ -198,12 +206,12 @@ def _add_data_checks(
                 checked[column] = replace(check, use=ColumnUse.IGNORED, reason=f"{message}{_KEEP}")
                 continue
             numbers[column] = values
-            checked[column] = _add_messages(check, message and f"{message}{_LEAVE}")
+            checked[column] = _add_messages(check, message and f"{message}{_LEAVE}", check_sentinel(values))
         elif check.use is ColumnUse.CATEGORICAL:
             codes, seen = sample.code_values(column)
             is_text = check.kind is ColumnKind.TEXT and column not in chosen
             leak = None if leaks is None else leaks.check_categories(codes)
-            checked[column] = _add_messages(check, check_text(seen) if is_text else None, leak)
+            checked[column] = _add_messages(check, check_text(seen) if is_text else None, check_spellings(seen), leak)
     if leaks is not None:
         for column, leak in zip(numbers, leaks.check_many(list(numbers.values())), strict=True):
             checked[column] = _add_messages(checked[column], leak)

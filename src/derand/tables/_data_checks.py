@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray, IntArray
-from derand._core.text import quote_short
+from derand._core.arrays import FloatArray, IntArray, Targets
+from derand._core.text import join_words, quote_short
 from derand.tables._dates import reads_as_date
 from derand.tables._kinds import Category, reads_as_number
 
@@ -36,6 +35,8 @@ _LEAK_RANKS = 0.999
 _CELL_ROWS, _MOST_CELLS = 50, 32
 _BLOCK_NUMBERS = 2**18  # of columns that are looked at together
 _ROUNDING = 1e-9
+_SENTINELS = frozenset(sign * float("9" * digits) for digits in range(1, 10) for sign in (-1, 1)) | {-1.0}
+_LEAST_SENTINELS = 2
 
 _COUNTING = "has another whole number in every row, as row numbers and identifiers do"
 _NAMED = "is named like an identifier, and its whole numbers hardly repeat"
@@ -79,6 +80,49 @@ def check_text(values: Collection[Category]) -> str | None:
     return f"is text that reads as numbers, such as {quote_short(example)}: turn it into plain numbers first"
 
 
+def check_spellings(values: Collection[Category]) -> str | None:
+    """What to say of categories that differ by capital letters or by blanks at their ends alone.
+
+    Examples
+    --------
+    >>> check_spellings(["M", "m", "f ", "f", "d"])
+    "spells one category in several ways, such as 'M' and 'm': write 2 of its values alike first"
+    """
+    by_word: dict[str, list[str]] = {}
+    for value in values:
+        if isinstance(value, str):
+            by_word.setdefault(" ".join(value.split()).casefold(), []).append(value)
+    several = [sorted(spelt) for spelt in by_word.values() if len(spelt) > 1]
+    if not several:
+        return None
+    count = sum(len(spelt) - 1 for spelt in several)
+    alike = "its values" if count == 1 else f"{count} of its values"
+    example = join_words([quote_short(one) for one in several[0]])
+    return f"spells one category in several ways, such as {example}: write {alike} alike first"
+
+
+def check_sentinel(values: FloatArray) -> str | None:
+    """What to say of a number such as -999 that stands far outside all others in several rows.
+
+    Examples
+    --------
+    >>> check_sentinel(np.array([3.0, -999.0, 41.0, -999.0, 12.0]))
+    'holds -999 in 2 cells, far outside its other numbers (3 to 41): if that stands for a missing one, empty the cells'
+    """
+    present = np.sort(values[np.isfinite(values)])
+    for end in (present[:1], present[-1:]):
+        others = present[present != end]
+        if others.size == 0 or present.size - others.size < _LEAST_SENTINELS or float(end[0]) not in _SENTINELS:
+            continue
+        low, high = float(others[0]), float(others[-1])
+        if min(abs(end[0] - low), abs(end[0] - high)) > high - low > 0:
+            return (
+                f"holds {end[0]:g} in {present.size - others.size} cells, far outside its other numbers ({low:g} to "
+                f"{high:g}): if that stands for a missing one, empty the cells"
+            )
+    return None
+
+
 ADVICE_ON_DATES = "turn it into days (--dates on the command line, derand.dates_to_numbers in Python), or leave it out"
 
 
@@ -104,6 +148,15 @@ def check_identifier(name: str | int, values: FloatArray, n_rows: int) -> tuple[
     return (_ORDERED, False) if (steps > 0).all() or (steps < 0).all() else (None, False)
 
 
+def check_target(name: str | int, numbers: FloatArray) -> str | None:
+    """What to say of a target of numbers that looks like an identifier; None where it does not."""
+    rows = sample_rows(numbers.size)
+    message, _ = check_identifier(name, numbers if rows is None else numbers[rows], numbers.size)
+    if message is None:
+        return None
+    return f"The target {quote_short(name)} {message}: look whether another column is meant."
+
+
 def _split_name(name: str | int) -> list[str]:
     """The words of a name, also of one such as customerId."""
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", str(name))
@@ -119,7 +172,7 @@ class Leaks:
         Labels, or numbers to be predicted (more than twenty different ones).
     """
 
-    def __init__(self, target: NDArray[Any]) -> None:
+    def __init__(self, target: Targets) -> None:
         values, codes = np.unique(target, return_inverse=True)
         self._is_number = target.dtype.kind in "iuf" and values.size > 20
         self._codes, self._n_classes = codes.ravel(), values.size

@@ -27,7 +27,7 @@ SECONDS = 86_400
 """Of a day."""
 
 
-def dates_to_numbers(frame: Any, columns: Collection[str | int] | None = None) -> Any:
+def dates_to_numbers(frame: object, columns: Collection[str | int] | None = None) -> Any:
     """A frame with dates as numbers: days since 1970-01-01, with which models can be trained.
 
     Parameters

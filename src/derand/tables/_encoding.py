@@ -24,6 +24,7 @@ UNSEEN = -1.0
 """Code of a category that training did not see; that of a missing one is NaN."""
 _MOST_WHOLE = 2.0**53
 _FIRST_ROWS = 1000
+_MOST_DECIMALS = 6
 CategoricalFeatures = str | Iterable[object] | None
 """What the parameter `categorical_features` of a classifier may be."""
 
@@ -193,7 +194,7 @@ class TableEncoding:
         """Name of a column, or its number where the table had no names."""
         return self.names[column] if self.names is not None else column
 
-    def encode_finite(self, X: Any, may_miss: Iterable[int] = ()) -> FloatArray:
+    def encode_finite(self, X: object, may_miss: Iterable[int] = ()) -> FloatArray:
         """`encode`, where NaN and infinity in a numerical column are an error that names it and counts the rows.
 
         `may_miss`: columns that may hold NaN; infinity is refused there, too.
@@ -222,6 +223,25 @@ class TableEncoding:
 def is_whole(values: FloatArray) -> BoolArray:
     """Which numbers are whole, and so small that their neighbours are numbers, too (below 2**53); none is missing."""
     return np.asarray((np.rint(values) == values) & (np.abs(values) < _MOST_WHOLE))
+
+
+def count_decimals(matrix: FloatArray) -> dict[int, int]:
+    """With how many decimals each column of numbers is written, where these are few in its first rows.
+
+    Examples
+    --------
+    >>> count_decimals(np.array([[1.25, 3.0, 1 / 3], [2.5, 4.0, 0.1]]))
+    {0: 2, 1: 0}
+    """
+    found = {}
+    first = matrix[:_FIRST_ROWS]
+    for column in range(matrix.shape[1]):
+        values = first[:, column][np.isfinite(first[:, column])]
+        for decimals in range(_MOST_DECIMALS + 1):
+            if values.size and (np.round(values, decimals) == values).all():
+                found[column] = decimals
+                break
+    return found
 
 
 def _measure_whole(values: FloatArray) -> tuple[int, int] | None:
@@ -268,7 +288,7 @@ def _is_boolean(table: Table, column: int) -> bool:
 
 def _refuse_text(table: Table, column: int) -> None:
     kind = table.kind(column)
-    if kind in (ColumnKind.NUMBER, ColumnKind.BOOLEAN):
+    if kind in (ColumnKind.NUMBER, ColumnKind.BOOLEAN, ColumnKind.EMPTY):  # of nothing: all its numbers are missing
         return
     if kind is ColumnKind.DATE:
         raise ValueError(
@@ -279,7 +299,7 @@ def _refuse_text(table: Table, column: int) -> None:
     example = f", such as {values[0]!r}" if values else ""
     raise ValueError(
         f"A numerical column must hold numbers, but {name_column(table, column)} holds {table.describe(column)}"
-        f"{example}: name it in `categorical_features`, or turn it into numbers first."
+        f"{example}: turn it into numbers, or name it in `categorical_features` before fitting."
     )
 
 

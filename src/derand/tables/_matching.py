@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import Cells, FloatArray, Labels
 from derand._core.files import PathLike
 from derand._core.text import format_exactly, quote_short
 from derand.tables._encoding import TableEncoding
@@ -22,9 +21,6 @@ from derand.tables._kinds import ColumnKind, kind_of_values
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-Labels = NDArray[Any]
-"""Whole numbers, booleans or text."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +52,21 @@ class MatchedFile:
 
     def read_batches(self) -> Generator[pa.Table, None, None]:
         """The columns of the classifier and those to copy, batch by batch; never without rows."""
-        return self.file.read_batches(self.kinds, self.copied)
+        return self._read(self.kinds, self.copied)
+
+    def _read(self, kinds: Mapping[str, ColumnKind], copied: Collection[str] = ()) -> Generator[pa.Table, None, None]:
+        """Batches of the file; where labels are of another type than the model's, the error lists the model's."""
+        try:
+            yield from self.file.read_batches(kinds, copied)
+        except ValueError as error:
+            if self.classes is None or not str(error).split(": ")[0].endswith(f"column {quote_short(self.target)}"):
+                raise
+            raise ValueError(f"{error} It is the target, of which the model knows {self._listed_classes}.") from None
+
+    @property
+    def _listed_classes(self) -> str:
+        """The labels that the model knows, in words."""
+        return ", ".join(quote_short(name) for name in ([] if self.classes is None else self.classes.tolist()))
 
     @property
     def not_used(self) -> list[str]:
@@ -69,11 +79,11 @@ class MatchedFile:
 
         self.file.require_columns(others)
         kinds = {**dict.fromkeys(others, ColumnKind.TEXT), **self.kinds}
-        batches = list(self.file.read_batches(kinds))
+        batches = list(self._read(kinds))
         self.file.require_rows(len(batches))
         return pa.concat_tables(batches)
 
-    def split(self, table: pa.Table, first_row: int) -> tuple[pa.Table | NDArray[Any], Labels | None]:
+    def split(self, table: pa.Table, first_row: int) -> tuple[pa.Table | Cells, Labels | None]:
         """Rows as the model takes them, and their labels or numbers where there is a target.
 
         Missing numbers are left to whoever computes with them, within `name_gaps`; those of the target are refused.
@@ -157,7 +167,7 @@ class MatchedFile:
             if value not in codes:
                 raise ValueError(
                     f"{self.file.label} has the label {quote_short(value)} in row {row} of the column {target!r}: "
-                    f"the model knows {', '.join(map(quote_short, self.classes.tolist()))}."
+                    f"the model knows {self._listed_classes}."
                 )
         return np.asarray(self.classes[[codes[value] for value in values]])
 

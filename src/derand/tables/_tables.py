@@ -17,9 +17,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray, IntArray
+from derand._core.arrays import Cells, FloatArray, IntArray
 from derand._core.finite import cast_exactly, require_unchanged
 from derand._core.origin import find_library, take_rows
 from derand.tables._kinds import Category, ColumnKind, is_missing, kind_of_arrow_type, kind_of_cell, kind_of_letter
@@ -28,9 +27,6 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
     import pyarrow as pa
-
-Cells = NDArray[Any]
-"""Numbers, text, booleans or objects."""
 
 
 class Table(Protocol):
@@ -73,7 +69,7 @@ def list_other_floats(X: Any) -> list[int]:
     return [at for at, kind in enumerate(kinds) if str(kind).lower() in _OTHER_FLOATS]
 
 
-def as_rows(X: Any) -> Any:
+def as_rows(X: object) -> Any:
     """A frame or array as it is, lists as an array, in which text leaves the numbers beside it as they are."""
     if is_frame(X) or hasattr(X, "dtype"):
         return X

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from derand._core.arrays import Cells
 from derand._core.files import PathLike, replace_when_done
 from derand.tables._arrow import PARQUET, is_parquet, names_stream
 from derand.tables._kinds import ColumnKind, kind_of_arrow_type
@@ -36,7 +36,7 @@ class _Writer(Protocol):
     def close(self) -> None: ...
 
 
-WriteColumns = Callable[[Mapping[str, "NDArray[Any] | pa.Array"]], None]
+WriteColumns = Callable[[Mapping[str, "Cells | pa.Array"]], None]
 
 
 @contextmanager
@@ -80,7 +80,7 @@ def _write_to(open_writer: Callable[[pa.Schema], _Writer], safe: bool, *, is_str
     """Write batches with a writer that the first one opens; a stream gets each at once."""
     writer: _Writer | None = None
 
-    def write(columns: Mapping[str, NDArray[Any] | pa.Array]) -> None:
+    def write(columns: Mapping[str, Cells | pa.Array]) -> None:
         nonlocal writer
         batch = _make_batch(columns, safe)
         if writer is None:
@@ -121,7 +121,7 @@ def _open_stdout(schema: pa.Schema, *, arrow: bool) -> _Writer:
     return pa.ipc.new_stream(sink, schema) if arrow else _open_csv(sink, schema)
 
 
-def _make_batch(columns: Mapping[str, NDArray[Any] | pa.Array], safe: bool) -> pa.RecordBatch:
+def _make_batch(columns: Mapping[str, Cells | pa.Array], safe: bool) -> pa.RecordBatch:
     """Columns to write; if safe, neither names nor cells are formulas to a spreadsheet."""
     import pyarrow as pa
 
@@ -129,7 +129,7 @@ def _make_batch(columns: Mapping[str, NDArray[Any] | pa.Array], safe: bool) -> p
     return pa.record_batch([_as_column(values, safe) for values in columns.values()], names=names)
 
 
-def _as_column(values: NDArray[Any] | pa.Array, safe: bool) -> pa.Array:
+def _as_column(values: Cells | pa.Array, safe: bool) -> pa.Array:
     """A column to write; if safe, text that a spreadsheet would take for a formula begins with an apostrophe."""
     import pyarrow as pa
 
@@ -145,7 +145,7 @@ def _disarm(text: str) -> str:
     return f"'{text}" if _FORMULA.match(text) else text
 
 
-def _as_array(values: NDArray[Any]) -> pa.Array:
+def _as_array(values: Cells) -> pa.Array:
     """NumPy's array as pyarrow's; that of short text without Python's strings, several times as fast."""
     import pyarrow as pa
 

@@ -8,7 +8,7 @@ warned of stands in their results.
 from __future__ import annotations
 
 from derand.train._moments import Moments
-from derand.train.additive import AdditiveTraining, train_additive
+from derand.train.additive import AdditiveTraining, choose_noise, train_additive
 from derand.train.bins import BinnedTable, NumberBins, bin_table, code_rows
 from derand.train.counts import CountedTable, CountingPlan, PartCounts, add_counts, count_part
 from derand.train.design.groups import MOST_COLUMNS
@@ -78,6 +78,7 @@ __all__ = [
     "boost_stumps",
     "boost_vote",
     "choose_first_step",
+    "choose_noise",
     "code_rows",
     "compute_resolution",
     "count_part",

@@ -6,8 +6,10 @@ not know how margins are computed, how certificates are made, or scikit-learn.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from derand._core.arrays import FloatArray
@@ -18,9 +20,9 @@ from derand.threat import Threat
 from derand.train import strategies
 from derand.train.bins import MAX_BINS, BinnedTable, bin_table
 from derand.train.design.groups import group_columns
-from derand.train.design.model import is_changed
+from derand.train.design.model import bin_windows, is_changed
 from derand.train.formulations import FORMULATIONS, AdditiveOptions, InParts, Problem
-from derand.train.selection.folds import spread_rows
+from derand.train.selection.folds import draw_folds, spread_rows
 from derand.train.selection.importance import measure_importances
 from derand.train.selection.penalties import SelectionPath
 from derand.train.selection.shrinking import shrink_categories
@@ -87,7 +89,10 @@ def train_additive(
             f"`monotone` must be empty for {table.n_classes} classes, got columns {sorted(options.monotone)}: a "
             "function per class has no one direction. Leave it out, or train two classes against each other."
         )
-    n_bins = strategies.count_bins(table.target.size, table.numerical.size, options.radius, MAX_BINS)
+    is_window = noise is None and threat.ball_norm == np.inf  # bins are merged by what they reach
+    n_bins = MAX_BINS
+    if not is_window:
+        n_bins = strategies.count_bins(table.target.size, table.numerical.size, options.radius, MAX_BINS)
     binned = bin_rows(table, options, n_bins)
     problem = Problem(noise, threat, options, table.n_features, table.n_classes)
     with threadpool_limits(1, user_api="blas"):  # its threads wait busily between calls this small
@@ -103,23 +108,18 @@ def train_additive(
             binned = bin_rows(table, options)
         else:
             binned = group_columns(binned, groups, options.n_cuts)
+            binned = bin_windows(binned, problem.specify(binned), options.radius)
         trainer = prepare_trainer(table, binned, problem, strategy)
         chosen = trainer.choose()
         tell_of_fit(table.target.size, chosen.regularization)
         design = trainer.formulation.design(chosen.ramp)
         weights = trainer.fit_all(design, chosen.regularization)
-        if trainer.has_collapsed(design, weights):
-            tell("training: nothing was better than the constant answer; once more, from what no change can move")
-            trainer.is_patient = True
-            chosen = trainer.choose()
-            design = trainer.formulation.design(chosen.ramp)
-            weights = trainer.fit_all(design, chosen.regularization)
         warnings = trainer.check(design, weights, chosen)
         calibration = trainer.calibrate(design, weights, chosen, table)
     some = trainer.binned.take(spread_rows(trainer.binned, strategies.LIMITS.choice_rows))
     by_output = trainer.formulation.split_outputs(weights)
     importances = measure_importances(design, by_output, some, table.n_features)
-    record = TrainingRecord.of(strategy, sizes, chosen.regularization, trainer.n_steps)
+    record = TrainingRecord.of(strategy, sizes, chosen.regularization, trainer.n_steps, trainer.result)
     tell(f"training: {record}")
     return AdditiveTraining(
         trainer.formulation.build(design, weights),
@@ -131,6 +131,31 @@ def train_additive(
         groups,
         record,
     )
+
+
+def choose_noise(table: TrainingTable, noises: Sequence[Noise], threat: Threat, options: AdditiveOptions) -> Noise:
+    """The noise under which rows left out lose least against the threat, at one penalty; the first of equals.
+
+    Margins count in logarithms of odds under every noise, so that their losses compare.
+    """
+    n_bins = strategies.count_bins(table.target.size, table.numerical.size, options.radius, MAX_BINS)
+    binned = bin_rows(table, options, n_bins)
+    binned = binned.take(spread_rows(binned, strategies.LIMITS.noise_rows))
+    folds = draw_folds(binned)
+    if folds is None or not binned.numbers:
+        return noises[0]
+    n_tried = min(int(folds.max()) + 1, max(1, strategies.LIMITS.fold_cells // binned.codes.size))
+    losses = np.zeros(len(noises))
+    with threadpool_limits(1, user_api="blas"):
+        for at, noise in enumerate(noises):
+            tell(f"training: noise {at + 1} of {len(noises)}")
+            trainer = Trainer.of(Problem(noise, threat, options, table.n_features, 2), binned, Strategy("margins"))
+            design = trainer.formulation.design(True)
+            for fold in range(n_tried):
+                weights = trainer.fit(design, binned.take(np.flatnonzero(folds != fold)), 1.0)
+                left = trainer.formulation.make_loss(design, binned.take(np.flatnonzero(folds == fold)))
+                losses[at] += left.measure(weights) / n_tried
+    return noises[int(losses.argmin())]
 
 
 def measure_sizes(table: TrainingTable, binned: BinnedTable, problem: Problem) -> Sizes:

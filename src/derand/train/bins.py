@@ -82,6 +82,8 @@ class BinnedTable:
         Of random order, equal for rows that are equal.
     penalties : mapping of feature to array of shape (n_categories,)
         How strongly the weight of each category is drawn to nothing; 1 for features that are not there.
+    cuts : mapping of feature to array of shape (n_cuts,)
+        Where the function of a column may jump, if that was chosen with its bins.
     """
 
     codes: NDArray[Any]
@@ -91,6 +93,7 @@ class BinnedTable:
     categories: tuple[tuple[int, int], ...]
     keys: NDArray[np.uint64]
     penalties: Mapping[int, FloatArray] = field(default_factory=dict)
+    cuts: Mapping[int, FloatArray] = field(default_factory=dict)
 
     @property
     def sizes(self) -> IntArray:

@@ -36,7 +36,9 @@ from derand.train.losses.pairwise import PairwiseLoss
 from derand.train.losses.products import ProductLoss
 from derand.train.losses.rows import RowsInMemory, RowsInParts, SumsOverRows
 from derand.train.losses.softmax import SoftmaxLoss
+from derand.train.optimisers.base import Fit, Optimiser
 from derand.train.optimisers.batches import Schedule
+from derand.train.optimisers.blocks import BlockDescent
 from derand.train.optimisers.descent import Objective, Precondition, rate_classes
 from derand.train.parts import Shards, WholeTable
 from derand.train.selection.folds import share_codes
@@ -60,6 +62,8 @@ class AdditiveOptions:
     """Categories of fewer rows get the value of one that training did not see."""
     wide_columns: int = strategies.LIMITS.wide_columns
     """Numerical columns from which on some are chosen before they are fitted."""
+    max_iter: int = 1_000
+    """Steps of a fit, at most."""
     seed: int = 0
     n_threads: int = 1
 
@@ -152,14 +156,17 @@ class Margins:
 
     scores_shape: tuple[int, ...] = ()
     """Of the scores of one row."""
-    restarts = True
-    """Whether a fit that finds nothing is begun once more, from what no change can move."""
 
     def __init__(self, problem: Problem, binned: BinnedTable) -> None:
         self.problem, self.binned = problem, binned
         self.spec = problem.specify(binned)
         self._designs: dict[tuple[bool, float], Any] = {}
         self._kept: IntArray | None = None
+
+    @property
+    def can_ramp(self) -> bool:
+        """Whether functions may have a linear part: not where they are steps whose cells are known."""
+        return not self.binned.cuts
 
     def keep(self, numbers: IntArray) -> Margins:
         """The same of some of the numerical columns, by index."""
@@ -182,14 +189,31 @@ class Margins:
         """What the weights of a design lose on some rows."""
         return MarginLoss(design, RowsInMemory(design, rows, n_threads))
 
-    def prepare(self, design: Any, rows: RowSource, regularization: float, n_threads: int) -> Objective:
-        """What is minimised on some rows."""
+    def prepare(self, design: Any, rows: RowSource, regularization: float, n_threads: int) -> Optimiser:
+        """What is minimised on some rows: in blocks of weights where it has kinks and the rows are at hand."""
+        if isinstance(rows, InMemory) and not (design.deduction or design.is_plain):
+            return self._prepare_blocks(design, rows, regularization)
+        penalties, constant, rate = self._begin(design, rows, regularization)
+        change = Precondition(design, penalties, share_codes(design, rows.sample), rate)
+        return Objective(MarginLoss(design, rows.open(design, n_threads)), penalties, change, constant)
+
+    def _prepare_blocks(self, design: Any, rows: RowSource, regularization: float) -> BlockDescent:
+        return BlockDescent(design, rows.sample, *self._begin(design, rows, regularization)[:2])
+
+    @staticmethod
+    def _begin(design: Any, rows: RowSource, regularization: float) -> tuple[FloatArray, FloatArray, float]:
+        """Penalties of all weights, those of the constant prediction, and the share of class 1."""
         rate = float(np.clip(rows.rate, 1e-6, 1 - 1e-6))
         penalties = design.list_penalties(regularization) / rows.count_distinct()
-        change = Precondition(design, penalties, share_codes(design, rows.sample), rate)
         constant = np.zeros(penalties.size)
         constant[0] = np.log(rate / (1 - rate))
-        return Objective(MarginLoss(design, rows.open(design, n_threads)), penalties, change, constant)
+        return penalties, constant, rate
+
+    def measure_fit(self, design: Any, rows: RowSource, regularization: float, weights: FloatArray) -> Fit | None:
+        """How good weights are, by a duality gap; None where there is none."""
+        if not isinstance(rows, InMemory) or design.deduction:
+            return None
+        return self._prepare_blocks(design, rows, regularization).measure_fit(weights)
 
     def schedule(self, n_rows: int, is_quick: bool) -> Schedule | None:
         """How rows are fitted in batches; None where that is not done."""
@@ -232,8 +256,6 @@ class Pairwise(Margins):
     Where nothing changes, that is the softmax of the scores. Weights are flat, those of class 0 first.
     """
 
-    restarts = False
-
     @property
     def scores_shape(self) -> tuple[int, ...]:  # type: ignore[override]
         return (self.problem.n_classes,)
@@ -253,6 +275,9 @@ class Pairwise(Margins):
         change = self._change_variables(design, penalties, some, shares)
         loss = self.make_loss(design, some, n_threads)
         return Objective(loss, np.tile(penalties, n_classes), change, constant.ravel())
+
+    def measure_fit(self, design: Any, rows: RowSource, regularization: float, weights: FloatArray) -> Fit | None:
+        return None
 
     def _change_variables(
         self, design: Any, penalties: FloatArray, rows: BinnedTable, shares: FloatArray

@@ -6,12 +6,14 @@ that was taken. Must not know how any of them works: `trainer` and `formulations
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from derand.noise import Noise
 from derand.threat import Threat
+from derand.train.optimisers.base import UNKNOWN, Fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,10 @@ class Limits:
     """Rows from which on a sample is fitted first, and all rows from there on: most steps are then cheap ones."""
     choice_rows: int = 20_000
     """Rows of that sample, and those on which a penalty is chosen, importances measured, intervals narrowed."""
+    fold_cells: int = 2_000_000
+    """Rows times columns from which on a penalty is measured on one fifth of the rows, rather than on every fold."""
+    noise_rows: int = 4_000
+    """Rows on which noises are compared."""
     quick_rows: int = 6_000
     """Rows on which the penalty is chosen where rows are fitted in batches."""
     wide_columns: int = 1_000
@@ -239,6 +245,8 @@ class TrainingRecord:
         The penalty, as given or as chosen.
     n_iterations : int
         Steps of the final fit, those of its start among them; 0 where it is solved at once.
+    fit : Fit
+        What it loses, how much less the best weights may lose, and whether it ended by itself.
     """
 
     strategy: str
@@ -246,10 +254,15 @@ class TrainingRecord:
     sizes: dict[str, Any]
     regularization: float
     n_iterations: int
+    fit: Fit = UNKNOWN
 
     @classmethod
-    def of(cls, strategy: Strategy, sizes: Sizes, regularization: float, n_iterations: int) -> TrainingRecord:
-        return cls(strategy.name, strategy.reason, asdict(sizes), regularization, n_iterations)
+    def of(
+        cls, strategy: Strategy, sizes: Sizes, regularization: float, n_iterations: int, fit: Fit = UNKNOWN
+    ) -> TrainingRecord:
+        return cls(strategy.name, strategy.reason, asdict(sizes), regularization, n_iterations, fit)
 
     def __str__(self) -> str:
-        return f"{self.strategy} ({self.reason}); penalty {self.regularization:.3g}, {self.n_iterations} steps"
+        loss, gap = f"{self.fit.loss:.4g}", f"{self.fit.gap:.1g}"
+        good = "" if math.isnan(self.fit.gap) else f", loss {loss}, at most {gap} above the least"
+        return f"{self.strategy} ({self.reason}); penalty {self.regularization:.3g}, {self.n_iterations} steps{good}"

@@ -7,7 +7,7 @@ losses are computed or which strategy fits which sizes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,8 +20,9 @@ from derand.train import strategies
 from derand.train.bins import BinnedTable
 from derand.train.design.columns import leave_in_place
 from derand.train.formulations import FORMULATIONS, InMemory, InParts, Margins, Problem, RowSource
+from derand.train.optimisers.base import Effort, Fit
 from derand.train.optimisers.batches import fit_by_batches
-from derand.train.optimisers.descent import Objective, Stage
+from derand.train.optimisers.descent import Objective
 from derand.train.selection.folds import FEW_ROWS, draw_folds, draw_third, spread_rows
 from derand.train.selection.interactions import select_pairs
 from derand.train.selection.penalties import Ladder, SelectionPath, Trial, search_penalty
@@ -31,19 +32,10 @@ from derand.train.table import TrainingTable
 
 CHECKED_ROWS = 5_000
 """Rows on which the certified accuracy is compared with that of the constant prediction."""
-_LADDER = Ladder((10.0, 1.0, 0.1, 0.01, 0.001), refines=True, ramps=True)
-_QUICK = (Stage(0.1, 20, 1e-5), Stage(0.03, 30, 1e-5), Stage(0.01, 30, 1e-5))
-_THOROUGH = (
-    Stage(0.1, 40, 1e-6),
-    Stage(0.03, 40, 1e-6),
-    Stage(0.01, 40, 1e-6),
-    Stage(0.003, 60, 1e-7),
-    Stage(0.003, 60, 1e-7),
-    Stage(0.001, 60, 1e-7),
-)
-_SHARP, _LARGE = _THOROUGH[3:], _THOROUGH[2:5]
-_QUICK_PLAIN, _PLAIN, _LARGE_PLAIN = (Stage(0.0, 100, 1e-5),), (Stage(0.0, 400, 1e-8),), (Stage(0.0, 60, 1e-6),)
-_SCREENING_PLAIN = (Stage(0.0, 30, 1e-4),)
+_LADDER = Ladder((10.0, 1.0, 0.1, 0.01, 0.001), extends=True, refines=True, ramps=True)
+_TOLERANCE, _ROUGH_TOLERANCE = 1e-3, 1e-2
+"""Of the duality gap, as a share of the loss: of a fit to all rows, and of those among which a penalty is chosen."""
+_QUICK, _SCREENING = Effort(_ROUGH_TOLERANCE, 400), Effort(0.1, 30)
 
 
 class HoldOut(NamedTuple):
@@ -54,15 +46,15 @@ class HoldOut(NamedTuple):
 
     n_rows: int
     ladder: Ladder
-    stages: tuple[Stage, ...]
+    effort: Effort
     from_last: bool
     calibrates: bool
 
 
 _HOLD_OUTS = {
-    "products": HoldOut(strategies.LIMITS.choice_rows, Ladder((10.0, 1.0, 0.1, 0.01)), (), False, True),
+    "products": HoldOut(strategies.LIMITS.choice_rows, Ladder((10.0, 1.0, 0.1, 0.01)), _QUICK, False, True),
     "first order": HoldOut(
-        strategies.LIMITS.quick_rows, Ladder((1.0, 0.1, 0.01), above=10.0), (Stage(0.0, 40, 1e-4),), True, False
+        strategies.LIMITS.quick_rows, Ladder((1.0, 0.1, 0.01), above=10.0), Effort(_ROUGH_TOLERANCE, 40), True, False
     ),
 }
 """By loss, where rows are fitted in batches; all others are chosen by folds."""
@@ -94,11 +86,9 @@ class Trainer:
         self.formulation, self.strategy = formulation, strategy
         self._options = formulation.problem.options
         self._all_rows: RowSource = InMemory(formulation.binned) if whole is None else whole
-        self.is_patient = False
-        """Whether every fit is begun from a second start as well, and the better one is taken."""
         self.wide: BinnedTable | None = None
         """The rows with all columns, where some were chosen: every fold chooses its own."""
-        self.n_steps = 0
+        self.n_steps, self.result = 0, Fit()
 
     @classmethod
     def of(cls, problem: Problem, binned: BinnedTable, strategy: Strategy) -> Trainer:
@@ -111,12 +101,14 @@ class Trainer:
 
     def fit_all(self, design: Any, regularization: float) -> FloatArray:
         """Weights for all rows; where these are many, from those of a sample on."""
-        if self.strategy.rows not in ("sample first", "in parts"):
-            return self._fit(design, self._all_rows, regularization, count=True)
-        some = self.binned.take(spread_rows(self.binned, strategies.LIMITS.choice_rows))
-        start = self._fit(design, InMemory(some), regularization, count=True)
-        stages = _LARGE_PLAIN if design.is_plain else _LARGE
-        return self._fit(design, self._all_rows, regularization, start, stages, count=True)
+        effort, start = Effort(_TOLERANCE, self._options.max_iter), None
+        if self.strategy.rows in ("sample first", "in parts"):
+            some = InMemory(self.binned.take(spread_rows(self.binned, strategies.LIMITS.choice_rows)))
+            start = self._fit(design, some, regularization, effort, count=True)
+        weights = self._fit(design, self._all_rows, regularization, effort, start, count=True)
+        if np.isnan(self.result.gap):
+            self.result = self.formulation.measure_fit(design, self._all_rows, regularization, weights) or self.result
+        return weights
 
     def fit(
         self,
@@ -124,64 +116,36 @@ class Trainer:
         rows: BinnedTable,
         regularization: float,
         start: FloatArray | None = None,
-        stages: Sequence[Stage] | None = None,
+        effort: Effort = _QUICK,
         n_threads: int | None = None,
     ) -> FloatArray:
-        """Weights for some rows; stages are given for a quick fit."""
-        return self._fit(design, InMemory(rows), regularization, start, stages, n_threads)
+        """Weights for some rows."""
+        return self._fit(design, InMemory(rows), regularization, effort, start, n_threads)
 
     def _fit(
         self,
         design: Any,
         rows: RowSource,
         regularization: float,
+        effort: Effort,
         start: FloatArray | None = None,
-        stages: Sequence[Stage] | None = None,
         n_threads: int | None = None,
         *,
         count: bool = False,
     ) -> FloatArray:
         objective = self.formulation.prepare(design, rows, regularization, n_threads or self._options.n_threads)
-        begin, some = objective.constant if start is None else start, rows.sample
-        in_batches = self.strategy.rows == "in batches"
-        schedule = self.formulation.schedule(some.target.size, stages is not None) if in_batches else None
+        schedule = None
+        if self.strategy.rows == "in batches":
+            schedule = self.formulation.schedule(rows.sample.target.size, effort.tolerance >= _ROUGH_TOLERANCE)
         if schedule is not None:
-            order = np.argsort(some.keys, kind="stable")
+            assert isinstance(objective, Objective)
+            begin, order = objective.constant if start is None else start, np.argsort(rows.sample.keys, kind="stable")
             weights = fit_by_batches(objective, begin, order, np.random.default_rng(self._options.seed), schedule)
         else:
-            stages = stages or (_PLAIN if design.is_plain else _THOROUGH)
-            descend = objective.descend_anew if start is None else objective.descend
-            weights = descend(begin, stages)
-        weights = self._keep_best(objective, design, rows.sample, regularization, weights)
-        self.n_steps += objective.n_steps if count else 0
+            weights = objective.fit(start, effort)
+        if count:
+            self.n_steps, self.result = self.n_steps + objective.n_steps, objective.result
         return weights
-
-    def _keep_best(
-        self, objective: Objective, design: Any, rows: BinnedTable, regularization: float, weights: FloatArray
-    ) -> FloatArray:
-        """What is best of the weights that were fitted, the constant prediction and, if patient, another start."""
-        if design.is_plain:
-            return weights
-        constant = objective.constant
-        if self.is_patient:
-            still = self._fit_categories(design, rows, regularization)
-            return min(constant, weights, still, objective.descend(still, _SHARP), key=objective.measure)
-        # where no function pays at this radius, the way to none of them is long: the end of it is known
-        return constant if objective.measure(weights) > objective.measure(constant) else weights
-
-    def _fit_categories(self, design: Any, rows: BinnedTable, regularization: float) -> FloatArray:
-        """Weights of categories as they are without changes, and none of numbers: a start from which numbers may join.
-
-        From the constant prediction on, soft minima can lead to worse than it; from here on sharp ones do not.
-        """
-        plain = self.formulation.prepare(leave_in_place(design), InMemory(rows), regularization, 1)
-        weights = plain.descend(plain.constant, _QUICK_PLAIN)
-        weights[1 : int(design.starts[len(design.numbers)])] = 0.0
-        return weights
-
-    def has_collapsed(self, design: Any, weights: FloatArray) -> bool:
-        """Whether a model that is trained against changes is a constant, and another start is worth a try."""
-        return self.formulation.restarts and not design.is_plain and not weights[1:].any()
 
     def choose(self) -> Choice:
         """The penalty of least loss on rows left out, and whether a ramp helps; or what the options ask for."""
@@ -190,16 +154,19 @@ class Trainer:
         if self.strategy.rows == "in batches" and self.strategy.loss in _HOLD_OUTS:
             return self._choose_on_third(_HOLD_OUTS[self.strategy.loss])
         index = spread_rows(self.binned, strategies.LIMITS.choice_rows)
-        folds = draw_folds(self.binned.take(index))
+        is_large = index.size * self.binned.codes.shape[1] >= strategies.LIMITS.fold_cells
+        folds = draw_folds(self.binned.take(index), few_rows=np.inf if is_large else FEW_ROWS)
         if folds is None:
             return Choice(1.0)
-        parts = self.part_folds(index, folds)
+        parts = self.part_folds(index, folds)[: 1 if is_large else None]
 
         def attempt(regularization: float, ramp: bool, before: Trial | None) -> Trial:
             return self._try(parts, folds, regularization, ramp, before)
 
-        best, path = search_penalty(attempt, _LADDER)
-        return Choice(best.regularization, best.ramp, path, index, best.scores)
+        best, path = search_penalty(attempt, replace(_LADDER, ramps=self.formulation.can_ramp))
+        left = np.flatnonzero(folds < len(parts))
+        assert best.scores is not None
+        return Choice(best.regularization, best.ramp, path, index[left], best.scores[left])
 
     def _choose_on_third(self, how: HoldOut) -> Choice:
         inside, outside = draw_third(self.binned, how.n_rows)
@@ -209,7 +176,7 @@ class Trainer:
 
         def attempt(regularization: float, ramp: bool, before: Trial | None) -> Trial:
             start = before.fitted if before is not None and how.from_last else None
-            weights = self.fit(design, kept, regularization, start, how.stages)
+            weights = self.fit(design, kept, regularization, start, how.effort)
             loss = self.formulation.make_loss(design, left, self._options.n_threads).measure(weights)
             return Trial(regularization, ramp, np.array([loss]), weights)
 
@@ -233,9 +200,7 @@ class Trainer:
         return [(self._like(whole.keep(np.searchsorted(every, numbers))), rows.keep(numbers)) for numbers in chosen]
 
     def _like(self, formulation: Margins) -> Trainer:
-        other = Trainer(formulation, self.strategy)
-        other.is_patient = self.is_patient
-        return other
+        return Trainer(formulation, self.strategy)
 
     def _make_another(self, binned: BinnedTable) -> Trainer:
         """What trains on other columns, or rows, in the same way."""
@@ -257,14 +222,14 @@ class Trainer:
         some = rows.keep(numbers)
         other = self._make_another(some)
         design = leave_in_place(other.formulation.design(True, 0.0))
-        weights = other.fit(design, some, 1.0, None, _SCREENING_PLAIN, n_threads=1)
+        weights = other.fit(design, some, 1.0, None, _SCREENING, n_threads=1)
         return np.asarray(rows.weights * (rows.target - expit(other.formulation.score(design, some, weights))))
 
     def select_groups(self) -> tuple[tuple[int, ...], ...]:
         """Pairs of columns that say more together than each by itself, of what an additive model leaves unexplained."""
         rows = self.binned.take(spread_rows(self.binned, strategies.LIMITS.choice_rows))
         design = leave_in_place(self.formulation.design(False, 0.0))
-        weights = self.fit(design, rows, 0.1, None, _QUICK_PLAIN)
+        weights = self.fit(design, rows, 0.1)
         scores = self.formulation.score(design, rows, weights)
         if scores.ndim == 1:
             probability, target = expit(scores)[:, None], rows.target[:, None]
@@ -281,7 +246,7 @@ class Trainer:
         before: Trial | None,
     ) -> Trial:
         """Fit on all folds but one, measure on that one, for each of them; start from what was tried before."""
-        n_folds = len(parts)
+        n_folds = len(parts)  # of all, or the first one alone
         fitted: list[Any] = [None] * n_folds
         losses, scores = np.empty(n_folds), np.empty((folds.size, *self.formulation.scores_shape))
 
@@ -289,10 +254,9 @@ class Trainer:
             fold = block.start
             trainer, rows = parts[fold]
             design = trainer.formulation.design(ramp)
-            stages = _QUICK_PLAIN if design.is_plain else _QUICK if before is None else _QUICK[1:]
             inside, outside = rows.take(np.flatnonzero(folds != fold)), np.flatnonzero(folds == fold)
             start = None if before is None else before.fitted[fold]
-            weights = trainer.fit(design, inside, regularization, start, stages, n_threads=1)
+            weights = trainer.fit(design, inside, regularization, start, n_threads=1)
             left = rows.take(outside)
             losses[fold] = trainer.formulation.make_loss(design, left).measure(weights)
             scores[outside] = trainer.formulation.score(design, left, weights)
@@ -331,7 +295,7 @@ class Trainer:
         for _ in range(6 if bad else 0):
             radius = (good + bad) / 2
             smaller = self.formulation.design(chosen.ramp, radius)
-            weights = self.fit(smaller, some, chosen.regularization, None, _QUICK)
+            weights = self.fit(smaller, some, chosen.regularization)
             beats = self._measure_certified(smaller, weights, some) > share
             good, bad = (radius, bad) if beats else (good, radius)
         if good:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -364,3 +365,38 @@ def test_whole_numbers_stay_whole(tmp_path: Path) -> None:
     page = tmp_path / "report.md"
     assert run("report", model, table, "-o", page, "--whole", "--target", "outcome").exit_code == 0
     assert "Counts stay whole numbers" in page.read_text()
+
+
+def test_flips_are_summarised(tmp_path: Path) -> None:
+    """In sentences and a table, by true class where a target is named; --json has the figures, --no-unseen its word."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"income": rng.normal(50, 10, 300).round(2), "job": rng.choice(["cook", "clerk"], 300)})
+    frame["paid"] = np.where(frame["income"] + 4 * (frame["job"] == "cook") + rng.normal(0, 4, 300) > 52, "yes", "no")
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    model, out, witness = tmp_path / "m.json", tmp_path / "out.csv", tmp_path / "w.csv"
+    assert run("train", tmp_path / "data.csv", "--target", "paid", "-o", model, "--model", "stumps").exit_code == 0
+    asked = ["certify", model, tmp_path / "data.csv", "-o", out, "--norm", "none", "--limits", "income=5%", "--l0", "1"]
+    asked += ["--rule", "mean", "--witness", witness]
+    plain = run(*asked, "--target", "paid")
+    assert plain.exit_code == 0, plain.output
+    told = " ".join(plain.stdout.split())
+    for words in ("truly 'no', ", "by one column alone", "to a seen value", "also one that training did not see"):
+        assert words in told
+    found = json.loads(run(*asked, "--json").stdout)
+    assert found["flips_by_true_class"] is None
+    flips = pd.read_csv(witness)
+    assert found["flips"]["flips"] == len(flips) == found["verdicts"]["flips"]
+    by_answer = {one["label"]: one["n_flips"] for one in found["flips"]["answers"]}
+    assert by_answer == flips["label"].value_counts().to_dict()
+    assert (flips["income"].round(2) == flips["income"]).mean() > 0.98
+    sizes = (flips["income"] / frame["income"][flips["row"] - 1].to_numpy() - 1).abs() / 0.05
+    sizes += flips["job"].ne(frame["job"][flips["row"] - 1].to_numpy())
+    assert (np.diff(sizes) > -1e-9).all()
+    seen = run(*asked, "--no-unseen")
+    assert "to values that training saw" in " ".join(seen.stdout.split())
+    assert not json.loads(run(*asked, "--no-unseen", "--json").stdout)["threat"]["unseen"]
+    threat = tmp_path / "t.toml"
+    threat.write_text('norm = "none"\n[limits]\nincome = "5%"\n')
+    both = run("certify", model, tmp_path / "data.csv", "-o", out, "--threat", threat, "--no-unseen")
+    assert both.exit_code == 2
+    assert "leave --unseen/--no-unseen out" in " ".join(both.stderr.split())

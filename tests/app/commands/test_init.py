@@ -31,7 +31,7 @@ def test_paths_count_from_the_configuration(data: Path, tmp_path: Path) -> None:
     """It may lie in another folder than the table."""
     (tmp_path / "plans").mkdir()
     result = run("init", data, "--target", "label", "--test", data, "-o", tmp_path / "plans" / "one.toml", "--json")
-    assert json.loads(result.output)["task"] == "classes"
+    assert json.loads(result.stdout)["task"] == "classes"
     text = (tmp_path / "plans" / "one.toml").read_text()
     assert 'train = "../data.csv"' in text
     assert 'test = "../data.csv"' in text

@@ -51,7 +51,7 @@ def test_every_step_has_its_line(quick: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_the_record_is_what_json_prints(quick: Path) -> None:
     """The same dict, to the last figure."""
     result = run("run", quick, "--json")
-    assert json.loads(result.output) == json.loads((quick.parent / "results" / "run.json").read_text())
+    assert json.loads(result.stdout) == json.loads((quick.parent / "results" / "run.json").read_text())
 
 
 def test_checking_says_what_would_be_done(quick: Path) -> None:

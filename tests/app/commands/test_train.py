@@ -56,7 +56,8 @@ def test_every_trainer_can_be_chosen(model: str, data: Path, tmp_path: Path) -> 
     """The option names the trainer; the printed table says what became of each column."""
     result = run("train", data, "--target", "label", "-o", tmp_path / "model.json", "--model", model)
     assert result.exit_code == 0, result.output
-    assert "split at" in result.output
+    assert "strongest" in result.output
+    assert " is split at " not in result.output
     assert type(load(tmp_path / "model.json")) is TRAINERS[model]
 
 
@@ -263,3 +264,19 @@ def test_thresholds_that_make_no_sense_are_one_line(
     assert result.exit_code == 2, result.output
     assert message in " ".join(result.output.split())
     assert not (tmp_path / "model.json").exists()
+
+
+def test_all_split_points_are_printed_where_asked(tmp_path: Path) -> None:
+    """Else each number has a line: where it splits, whether it rises, where it jumps."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=300), "b": rng.normal(size=300)})
+    frame["y"] = np.where(2 * frame["a"] - frame["b"] + rng.normal(0, 0.5, 300) > 0, "yes", "no")
+    frame.to_csv(tmp_path / "data.csv", index=False)
+    asked = ["train", tmp_path / "data.csv", "--target", "y", "-o", tmp_path / "m.json", "--regularization", "1"]
+    plain, full = (" ".join(run(*more).stdout.split()) for more in (asked, [*asked, "--verbose"]))
+    assert "rises towards 'yes'" in plain
+    assert "falls away from 'yes'" in plain
+    assert "a is split at" not in plain
+    (a, _) = json.loads(run(*asked, "--json").stdout)["columns"]
+    assert "a is split at " + ", ".join(f"{one:.6g}" for one in a["splits"]) in full
+    assert a["shape"].startswith(f"{len(a['splits'])} splits from ")

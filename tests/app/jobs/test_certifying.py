@@ -247,9 +247,11 @@ def test_witnesses_that_are_read_back_get_the_other_label(
     summary = certify_file(model, tmp_path / "new.csv", out, CertifySettings(threat=threat, witness=flips, **asked))
     certified = pd.read_csv(out)
     again = pd.read_csv(flips) if suffix == "csv" else pd.read_parquet(flips)
-    assert list(again.columns) == ["row", "label", "new_label", "x", "job", "member", "size"]
-    assert again["row"].tolist() == certified.loc[certified["verdict"] == "flips", "row"].tolist()
-    assert 0 < len(again) == summary["verdicts"]["flips"]
+    assert list(again.columns) == ["row", "label", "new_label", "change", "x", "job", "member", "size"]
+    assert sorted(again["row"]) == certified.loc[certified["verdict"] == "flips", "row"].tolist()
+    assert 0 < len(again) == summary["verdicts"]["flips"] == summary["flips"]["flips"]
+    assert again["change"].str.match(r"It would be '.*' if .*\.").all()
+    assert summary["flips"]["unseen"]
     assert (again["label"] != again["new_label"]).all()
     certify_file(model, flips, tmp_path / "again.csv", CertifySettings(**asked))
     assert pd.read_csv(tmp_path / "again.csv")["label"].tolist() == again["new_label"].tolist()
@@ -282,7 +284,7 @@ def test_a_file_without_witnesses_has_a_header(tmp_path: Path) -> None:
     )
     assert summary["verdicts"] == {"holds": 4, "flips": 0, "undecided": 0}
     assert summary["threat"]["fixed"] == ["row"]
-    assert flips.read_text() == '"_row","_label","new_label","row","label"\n'
+    assert flips.read_text() == '"_row","_label","new_label","change","row","label"\n'
     with pytest.raises(ValueError, match="name another file"):
         certify_file(model, tmp_path / "data.csv", flips, CertifySettings(threat=Threat(norm=None), witness=flips))
     with pytest.raises(ValueError, match="is also an input"):

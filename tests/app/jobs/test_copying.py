@@ -61,9 +61,9 @@ def test_an_id_stands_first_and_other_columns_last(
 def test_verdicts_and_witnesses_have_the_id_too(model: Path, tmp_path: Path) -> None:
     data, out, flips = write(tmp_path), tmp_path / "out.csv", tmp_path / "flips.csv"
     certify_file(model, data, out, CertifySettings(identity="code", keep=["day", "job"], threat=LIMITS, witness=flips))
-    verdicts, witnesses = read(out), read(flips)
+    verdicts, witnesses = read(out), read(flips).sort_values("row")
     assert list(verdicts.columns) == ["code", "row", "label", "failure", "verdict", "proof", "day", "job"]
-    assert list(witnesses.columns) == ["code", "row", "label", "new_label", "x", "job", "day"]
+    assert list(witnesses.columns) == ["code", "row", "label", "new_label", "change", "x", "job", "day"]
     assert witnesses["code"].tolist() == verdicts["code"][verdicts["verdict"] == "flips"].tolist()
     assert witnesses["day"].tolist() == verdicts["day"][verdicts["verdict"] == "flips"].tolist()
     assert audit_file(model, data, out, rows=3)["passed"]
@@ -73,7 +73,7 @@ def test_an_id_that_is_a_column_of_the_model_stands_beside_its_changed_value(mod
     data, flips = write(tmp_path), tmp_path / "flips.csv"
     certify_file(model, data, tmp_path / "out.csv", CertifySettings(identity="x", threat=LIMITS, witness=flips))
     witnesses = read(flips)
-    assert list(witnesses.columns) == ["_x", "row", "label", "new_label", "x", "job"]
+    assert list(witnesses.columns) == ["_x", "row", "label", "new_label", "change", "x", "job"]
     assert witnesses["_x"].tolist() == pytest.approx(make_frame(N)["x"][witnesses["row"] - 1].tolist())
 
 
@@ -85,7 +85,7 @@ def test_a_file_without_witnesses_has_a_header_with_the_id(model: Path, tmp_path
         tmp_path / "o.csv",
         CertifySettings(identity="code", threat=threat, witness=tmp_path / "w.csv"),
     )
-    assert list(read(tmp_path / "w.csv").columns) == ["code", "row", "label", "new_label", "x", "job"]
+    assert list(read(tmp_path / "w.csv").columns) == ["code", "row", "label", "new_label", "change", "x", "job"]
 
 
 @pytest.mark.parametrize("asked", [{"tolerance": 5.0}, {"radius": 0.1}])

@@ -96,8 +96,14 @@ def test_a_vote_is_described_by_the_edges_of_all_its_members() -> None:
     classifiers: list[Any] = [SimpleNamespace(encoding_=encoding, ensemble_=vote) for vote in (few, many)]
     checks = [ColumnCheck(name, ColumnKind.NUMBER, ColumnUse.NUMERICAL) for name in ("a", "b")]
     assert summarize_columns(checks, classifiers[0]) == [
-        {"name": "a", "use": "numerical", "detail": "split at 0.5, 1, 2"},
-        {"name": "b", "use": "ignored", "detail": "the model does not split it"},
+        {
+            "name": "a",
+            "use": "numerical",
+            "detail": "split at 0.5, 1, 2",
+            "shape": "3 splits from 0.5 to 2, rises, strongest jump at 2",
+            "splits": [0.5, 1.0, 2.0],
+        },
+        {"name": "b", "use": "ignored", "detail": "the model does not split it", "shape": "", "splits": []},
     ]
     assert re.search(r"0, 1, 2, .* 12 more", str(summarize_columns(checks, classifiers[1])[0]["detail"]))
 
@@ -148,3 +154,12 @@ def test_training_says_when_every_row_gets_the_same_label(tmp_path: Path) -> Non
     assert "--class-weight balanced" in message
     clear = train_file(tmp_path / "data.csv", "y", tmp_path / "m.json", model="stumps", noise="gaussian:0.1")
     assert not [text for text in clear["warnings"] if "Every training row" in text]
+
+
+def test_an_identifier_as_the_number_to_be_predicted_is_told(tmp_path: Path) -> None:
+    frame = make_frame()[["x", "job"]].assign(
+        customer_id=np.random.default_rng(0).permutation(10**6)[: len(make_frame())]
+    )
+    frame.to_csv(tmp_path / "customers.csv", index=False)
+    told = train_file(tmp_path / "customers.csv", "customer_id", tmp_path / "m.json", task="number", regularization=1.0)
+    assert told["warnings"][0].startswith("The target 'customer_id' has another whole number in every row")

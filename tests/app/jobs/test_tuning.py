@@ -155,3 +155,21 @@ def test_the_command_for_an_additive_model_runs_as_printed(
     model = load("model.json")
     assert (model.radius, model.norm, model.scaling) == (summary["recommended"], np.inf, "robust")
     assert model.rule == (rule or "mean")
+
+
+def test_a_threat_is_tuned_for_as_it_is_trained_for(data: Path, tmp_path: Path) -> None:
+    """Changes of categories and frozen columns count in the figures, and the command trains against them."""
+    asked: dict[str, Any] = {"model": "additive", "folds": 2, "radii": [0.1], "norm": np.inf, "categorical": ["floor"]}
+    plain = tune_file(data, "label", **asked)
+    harder = tune_file(data, "label", l0=1, frozen=["member"], **asked)
+    assert np.mean(harder["certified"]) < np.mean(plain["certified"])
+    words = shlex.split(harder["command"] or "--l0 1 --frozen member --norm inf")
+    assert words[words.index("--l0") + 1] == "1"
+    assert words[words.index("--frozen") + 1] == "member"
+    threat = tmp_path / "threat.toml"
+    threat.write_text('norm = "inf"\nl0 = 1\nfrozen = ["member"]\n')
+    del asked["norm"]
+    by_file = tune_file(data, "label", threat=threat, **asked)
+    assert (by_file["certified"], by_file["natural"]) == (harder["certified"], harder["natural"])
+    with pytest.raises(ValueError, match="leave `norm`, `l0` and `frozen` out"):
+        tune_file(data, "label", threat=threat, l0=1, **asked)

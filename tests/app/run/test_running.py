@@ -373,10 +373,18 @@ def test_results_are_compared_with_their_record(quick: Path, monkeypatch: pytest
     certified.unlink()
     with pytest.raises(ValueError, match=r"certified\.csv is missing, but stands in run\.json"):
         check_run(config)
-    record = json.loads((moved / "out" / "run.json").read_text())
-    (moved / "out" / "run.json").write_text(json.dumps({**record, "files": [1]}))
-    with pytest.raises(ValueError, match=r"run\.json is damaged"):
-        check_run(config)
+
+
+def test_a_record_that_was_changed_is_noticed(quick: Path) -> None:
+    """One figure is enough; the order of fields and spaces say nothing."""
+    run_file(quick)
+    record = json.loads((quick.parent / "out" / "run.json").read_text())
+    (quick.parent / "out" / "run.json").write_text(json.dumps(dict(reversed(record.items()))))
+    assert check_run(quick)["unchanged_results"] == len(record["files"])
+    for changed in ({"seconds": 0.0}, {"files": record["files"][1:]}, {"files": [1]}, {"sha256": None}):
+        (quick.parent / "out" / "run.json").write_text(json.dumps({**record, **changed}))
+        with pytest.raises(ValueError, match=r"run\.json does not match its own checksum: it was damaged, or edited"):
+            check_run(quick)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")

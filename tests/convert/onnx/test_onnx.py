@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 
 from derand import (
     AdditiveClassifier,
@@ -24,6 +25,7 @@ from derand import (
     WeightedVote,
     certify,
     export_onnx,
+    from_model,
 )
 from derand.convert.onnx import _onnx
 from derand.estimators import encode_rows
@@ -324,3 +326,47 @@ def test_libraries_that_are_not_installed(tmp_path: Path, monkeypatch: pytest.Mo
     with pytest.raises(ImportError, match=r"derand\[onnx\]"):
         export_onnx(make_grid(), tmp_path / "other.onnx")
     assert not (tmp_path / "other.onnx").exists()
+
+
+N_PROBABLE = 20_000
+
+
+def make_probable(kind: str) -> tuple[Any, pd.DataFrame]:
+    """A classifier with probabilities, and twenty thousand rows."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(rng.normal(size=(N_PROBABLE, 3)), columns=["a", "b", "probability"])
+    frame["job"] = rng.choice(["cook", "clerk", "nurse"], N_PROBABLE)
+    lead = frame["a"] - frame["b"] + (frame["job"] == "cook") + rng.normal(0, 0.7, N_PROBABLE)
+    y = np.digitize(lead, [-0.5, 0.8] if kind == "three classes" else [0.3])
+    rows, labels = frame.iloc[:1_500], y[:1_500]
+    if kind == "share":
+        forest = RandomForestClassifier(20, max_depth=1, random_state=0).fit(rows[["a", "b"]], labels)
+        return from_model(forest), frame[["a", "b"]]
+    threshold = {"decision_threshold": 0.3} if kind == "threshold" else {}
+    clf = AdditiveClassifier(noise="none", radius=0.05, regularization=1.0, **threshold)  # type: ignore[arg-type]
+    return clf.fit(rows, labels), frame
+
+
+@pytest.mark.parametrize("kind", ["two classes", "three classes", "threshold", "share"])
+def test_probabilities(kind: str, tmp_path: Path) -> None:
+    """Those of `predict_proba`, on twenty thousand rows; a column of that name gives way."""
+    clf, frame = make_probable(kind)
+    export = export_onnx(clf, tmp_path / "model.onnx")
+    assert export.outputs == ("score", "label", "probability")
+    assert export.probability_error is not None
+    assert export.probability_error <= 1e-12
+    feed: dict[str, Any] = {"X": frame.to_numpy()}
+    if kind != "share":
+        feed = {name: frame[[own]].to_numpy() for name, own in zip(export.inputs, frame, strict=True)}
+        assert export.inputs == ("a", "b", "probability_", "job")
+    found = run(tmp_path / "model.onnx", feed)
+    assert found["probability"].shape == (N_PROBABLE, clf.classes_.size)
+    assert np.abs(found["probability"] - clf.predict_proba(frame)).max() <= 1e-12
+    assert (found["label"] == clf.predict(frame)).all()
+
+
+def test_a_vote_of_noisy_copies_has_no_probability(tmp_path: Path) -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    clf = StumpClassifier().fit(X, X[:, 0] > 0)
+    export = export_onnx(clf, tmp_path / "model.onnx")
+    assert (export.outputs, export.probability_error) == (("score", "label"), None)

@@ -117,7 +117,7 @@ def test_whole_steps_far_below_an_ulp_end() -> None:
         edge = x + float(rng.integers(1, 6)) * max(step, math.ulp(x))
         up = next(z for k in itertools.count(1) if (z := x + k * step) >= edge)
         down = next(z for k in itertools.count(1) if (z := x - k * step) < 2 * x - edge)
-        assert steps._step_up(x, step, edge) == up
-        assert steps._step_down(x, step, 2 * x - edge) == down
-    assert steps._step_down(1e30, 1.0, 1e30) == math.nextafter(1e30, 0)
-    assert steps._step_up(1e30, 1.0, math.nextafter(1e30, math.inf)) == math.nextafter(1e30, math.inf)
+        assert steps.step_up(x, step, edge) == up
+        assert steps.step_down(x, step, 2 * x - edge) == down
+    assert steps.step_down(1e30, 1.0, 1e30) == math.nextafter(1e30, 0)
+    assert steps.step_up(1e30, 1.0, math.nextafter(1e30, math.inf)) == math.nextafter(1e30, math.inf)

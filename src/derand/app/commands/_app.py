@@ -26,7 +26,8 @@ from derand._core.later import MissingLibraryError
 from derand._core.text import make_printable
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, ConsoleOptions, RenderableType
+    from rich.segment import Segment
     from rich.table import Table
 
     from derand.metrics import ShareAtRadius
@@ -303,15 +304,15 @@ def make_console() -> Console:
 class _PrintableHook:
     """Lets a console print text alone: `make_printable` for everything but what it adds itself, such as colours."""
 
-    def process_renderables(self, renderables: list[Any]) -> list[Any]:
+    def process_renderables(self, renderables: list[RenderableType]) -> list[RenderableType]:
         return [_Printable(one) for one in renderables]
 
 
 class _Printable:
-    def __init__(self, renderable: Any) -> None:
+    def __init__(self, renderable: RenderableType) -> None:
         self._renderable = renderable
 
-    def __rich_console__(self, console: Console, options: Any) -> Iterator[Any]:
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
         from rich.segment import Segment
 
         for text, style, control in console.render(self._renderable, options):
@@ -383,7 +384,7 @@ def print_facts(console: Console, facts: Mapping[str, str]) -> None:
         console.print(line, markup=False)
 
 
-def print_result(result: Any, as_json: bool, show: Callable[[Any], None]) -> None:
+def print_result(result: object, as_json: bool, show: Callable[[Any], None]) -> None:
     """Print the result of a command, as JSON or as its own function shows it."""
     (print_json if as_json else show)(result)
 
@@ -456,9 +457,15 @@ class _Update(Protocol):
 
 @contextmanager
 def _show_bar(what: str, unit: str) -> Iterator[_Update]:
-    """A bar on stderr while the block runs, if it runs for more than a second and someone is looking."""
+    """A bar on stderr while the block runs, if it runs for more than a second and someone is looking.
+
+    Else a line there says that functions are compiled, which may take minutes.
+    """
     if not sys.stderr.isatty():
-        yield lambda **changes: None
+        from derand._core.progress import hear_announcements, print_line
+
+        with hear_announcements(print_line):
+            yield lambda **changes: None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn

@@ -119,7 +119,13 @@ def _tabulate(summary: Summary) -> Table:
     from derand._core.text import format_down
 
     cells = [
-        [f"{one['row']:,}", one["claim"], one["label"], format_down(one["claimed"], 6), format_down(one["proven"], 6)]
+        [
+            f"{one['row']:,}",
+            one["claim"] + one["verdict"].removeprefix("not proven"),
+            one["label"],
+            format_down(one["claimed"], 6),
+            format_down(one["proven"], 6),
+        ]
         for one in summary["not_proven"]
     ]
     columns = ["row", "claim", "label or value", "claimed radius", "proven radius"]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from derand.app import Summary
 from derand.app.commands._answers import describe_answers, describe_radii, print_warnings, tabulate_confusion
@@ -15,6 +15,7 @@ from derand.app.commands._app import (
     add_command,
     make_accuracy_table,
     make_console,
+    make_table,
     print_facts,
     print_result,
     show_progress,
@@ -68,7 +69,7 @@ def certify(
 
         if as_json and names_stream(output):
             raise ValueError("--json and --output - would both go to standard output: leave one out.")
-        summary: Any  # of one file, or of many
+        summary: object  # of one file, or of many
         if are_many:
             summary = certify_many(model, data, output, asked, many, advance)
         else:
@@ -104,8 +105,10 @@ def _print_labels(summary: Summary) -> None:
         verdicts = summary["verdicts"]
         facts["result"] = (
             f"{verdicts['flips']:,} of {summary['rows']:,} decisions can be flipped within these limits, "
-            f"{verdicts['undecided']:,} undecided"
+            f"{verdicts['undecided']:,} undecided{_describe_ties(summary)}"
         )
+    elif summary.get("ties"):
+        facts["ties"] = f"{summary['ties']:,} rows lie within the rounding of the model's own arithmetic"
     if summary.get("rows_of_infinite_radius"):
         facts["rows that no change of numbers can flip"] = f"{summary['rows_of_infinite_radius']:,}"
     if "answers" in summary:
@@ -120,10 +123,31 @@ def _print_labels(summary: Summary) -> None:
         facts |= describe_radii(summary["certified_radii"])
     elif "proven_accuracy" in summary:
         facts["correct and proven to hold within the limits"] = format_percent(summary["proven_accuracy"])
+    if summary.get("flips"):
+        _print_flips(console, summary["flips_by_true_class"] or summary["flips"], summary["flips"]["columns"])
     facts["written"] = summary["output"]
     if summary["witness"] is not None:
         facts["witnesses written"] = summary["witness"]
     print_facts(console, {**facts, "time": f"{summary['seconds']:.1f} s"})
+
+
+def _print_flips(console: Console, told: Summary, columns: Sequence[Summary]) -> None:
+    """What can become of each answer, and by which columns."""
+    for sentence in told["sentences"]:
+        console.print(sentence, markup=False)
+    lines = []
+    for one in columns[:_LISTED_FLIPS]:
+        others = [f"{name} {count:,}" for name, count in list(one["others"].items())[:_LISTED_OTHERS]]
+        counts = (f"{one['n_alone']:,}", f"{one['n_together']:,}")
+        lines.append(
+            [str(one["column"]), one["direction"], f"{one['label']} → {one['flipped']}", *counts, *[", ".join(others)]]
+        )
+    if lines:
+        head = ["column", "direction", "answer", "alone", "with others", "which others"]
+        title = "Flips, each counted by the change that was found"
+        console.print(make_table(title, head, lines, right=("alone", "with others")))
+    if len(columns) > len(lines):
+        console.print(f"{len(columns) - len(lines)} more kinds of change: --json lists them.", markup=False)
 
 
 def _print_numbers(summary: Summary) -> None:
@@ -172,6 +196,7 @@ def _print_columns(console: Console, summary: Summary) -> None:
         print_facts(console, {f"values of {name!r}": "none in any row, which counts as one that training did not see"})
 
 
+_LISTED_FLIPS, _LISTED_OTHERS = 20, 2
 _NUMBERS_IN_WORDS = {
     "vote": "vote, the median of noisy copies of a row",
     "mean": "mean, the expected score",
@@ -188,6 +213,17 @@ _PROOFS_IN_WORDS = {
 }
 
 
+def _describe_ties(summary: Summary) -> str:
+    """Why rows are undecided, of a model whose trees join columns."""
+    undecided, ties = summary["verdicts"]["undecided"], summary.get("ties", 0)
+    reasons = []
+    if ties:
+        reasons.append(f"{ties:,} within the rounding of the model's own arithmetic")
+    if undecided > ties and "ties" in summary:
+        reasons.append(f"{undecided - ties:,} for lack of budget")
+    return f" ({', '.join(reasons)})" if reasons else ""
+
+
 def _describe_proofs(counts: Mapping[str, int]) -> str:
     """How many rows by which proof, those without any last."""
     order = sorted(counts, key=lambda name: (name == "none", name))
@@ -198,7 +234,8 @@ def describe_threat(threat: Summary) -> dict[str, str]:
     """What may change, one fact per kind of it."""
     norm, l0 = threat["norm"], threat["l0"]
     changes = f", and at most {l0} categorical {'change' if l0 == 1 else 'changes'}" if l0 else ""
-    unseen = "" if threat["unseen"] or not l0 else ", to values that training saw"
+    values = "any value, also one that training did not see" if threat["unseen"] else "values that training saw"
+    unseen = f", to {values}" if l0 else ""
     ball = "limits alone, no ball" if norm is None else f"l{norm:g} balls"
     if norm is None and not (threat["limits"] or threat["domain"] or l0 or threat["missing"]):
         ball = "NOTHING MAY CHANGE: there is no ball and no limit, so that every decision holds; give --limits"

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from derand._core.arrays import Cells
 from derand.app import Summary
 from derand.app.commands._app import AsJson, add_command, make_console, make_table, print_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
 
 
 @add_command
@@ -49,7 +49,7 @@ def _write_applications(path: Path, as_json: bool) -> None:
         console.print(f"{path}: {n_rows:,} made-up credit applications, {len(columns)} columns.", markup=False)
 
 
-def _with_gaps(values: NDArray[Any]) -> pa.Array:
+def _with_gaps(values: Cells) -> pa.Array:
     """A column in which NaN is an empty cell."""
     import pyarrow as pa
 

@@ -40,6 +40,9 @@ def _print_summary(summary: Summary) -> None:
         "checked": f"onnxruntime gives the same on {summary['checked_rows']:,} rows, to the last bit"
         if summary["checked_rows"]
         else "no: onnxruntime is not installed",
+        "probabilities": ""
+        if summary["probability_error"] is None
+        else f"differ by {summary['probability_error']:.1e} there at most",
         "smoothing": ""
         if summary["noise"] == "none"
         else f"left out ({summary['noise']}): `derand certify --noise none --rule mean` speaks of what is written",

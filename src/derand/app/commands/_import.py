@@ -41,6 +41,13 @@ def import_(
     print_result(summary, as_json, _print_summary)
 
 
+def _describe_error(summary: Summary) -> str:
+    """What comes beside the score error that is the same for all rows."""
+    if summary["is_linear"]:
+        return " and a share of each row's numbers"
+    return " and a share of the leaves that a row reaches" if summary["trees"] else " at most"
+
+
 def _print_summary(summary: Summary) -> None:
     from derand._core.text import format_percent, format_short, format_short_up
 
@@ -51,10 +58,11 @@ def _print_summary(summary: Summary) -> None:
         "read": f"{summary['source']} of {summary['file']}",
         "columns": f"{summary['n_columns']:,}" + ("" if summary["columns"] else ", without names: matched by order"),
         "terms": f"{summary['terms']:,}" + (f", of which {joint:,} of several columns" if joint else ""),
+        **({"trees that join columns": f"{summary['trees']:,}"} if summary["trees"] else {}),
         "cells": "none, it is linear" if summary["is_linear"] else f"{summary['cells']:,}",
         "answers": "a number" if not classes else ", ".join(map(str, classes[:_SHOWN_CLASSES])) + more,
         "score error": f"{format_short_up(summary['score_error'])}"
-        + (" and a share of each row's numbers" if summary["is_linear"] else " at most")
+        + _describe_error(summary)
         + ", which certificates cover",
         "largest difference seen": "its library is not installed, nothing was compared"
         if difference is None

@@ -28,7 +28,7 @@ def take_settings(command: Callable[..., None]) -> Callable[..., None]:
     classes = {name: one.annotation for name, one in own.parameters.items() if is_dataclass(one.annotation)}
 
     @functools.wraps(command)
-    def run(**given: Any) -> None:
+    def run(**given: object) -> None:
         for name, settings in classes.items():
             given[name] = _make_settings(settings, given)  # type: ignore[arg-type]
         command(**given)
@@ -59,12 +59,12 @@ def _make_parameter(one: Field[Any], option: Option) -> inspect.Parameter:
     )
 
 
-def _make_settings(settings: type, given: dict[str, Any]) -> Any:
+def _make_settings(settings: type, given: dict[str, Any]) -> object:
     """The settings that are given; their options leave `given`."""
     found: dict[str, Any] = {}
     for one, option in list_options(settings):
         value = None if option.flag is None else given.pop(one.name)
-        if option.flag is None or value is None or value == [] or value is False:
+        if option.flag is None or value is None or value == [] or (option.kind == "truth" and not value):
             continue
         if option.choices:
             require_choice(option.flag, value, option.choices() if callable(option.choices) else option.choices)

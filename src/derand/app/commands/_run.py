@@ -30,7 +30,7 @@ def run(
     with show_steps("reading the configuration", unit="steps") as step:
         from derand.app.jobs import check_run, run_file
 
-        result: Any = (
+        result: object = (
             check_run(configuration, force=force) if check else run_file(configuration, force=force, told=step)
         )
     print_result(result, as_json, _print_check if check else partial(_print_run, home=configuration.parent))

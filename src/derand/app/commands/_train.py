@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -33,6 +33,7 @@ def train(
     ],
     output: Annotated[Path, output("Where to save the model (JSON).")],
     settings: TrainSettings,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Print all split points of each column.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Train a model on a table and save it: a classifier, or a regressor where the target is a number.
@@ -48,13 +49,17 @@ def train(
         from derand.app.jobs import train_file
 
         summary = train_file(data, target, output, settings, spell=partial(find_flag, TrainSettings))
-    print_result(summary, as_json, _print_summary)
+    print_result(summary, as_json, partial(_print_summary, verbose=verbose))
 
 
-def _print_summary(summary: Summary) -> None:
+def _print_summary(summary: Summary, *, verbose: bool) -> None:
     console = make_console()
-    columns = [[column["name"], column["use"], column["detail"]] for column in summary["columns"]]
+    columns = [[column["name"], column["use"], column["shape"] or column["detail"]] for column in summary["columns"]]
     console.print(make_table("Columns", ["column", "use", "detail"], columns))
+    for column in summary["columns"] if verbose else ():
+        if column["splits"]:
+            splits = ", ".join(f"{split:.6g}" for split in column["splits"])
+            console.print(f"{column['name']} is split at {splits}", markup=False)
     print_warnings(console, summary["warnings"])
     print_facts(
         console,
@@ -109,7 +114,7 @@ def _describe_classes(summary: Summary) -> dict[str, str]:
     return facts | name_decision(list(summary["classes"]), summary["decision_threshold"])
 
 
-def name_decision(classes: Sequence[Any], threshold: float | None) -> dict[str, str]:
+def name_decision(classes: Sequence[object], threshold: float | None) -> dict[str, str]:
     """From which probability on the answer is the second class, where that is not one half."""
     from derand._core.text import format_threshold
 

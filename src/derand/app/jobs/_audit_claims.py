@@ -52,6 +52,7 @@ def list_columns(record: CertificateRecord) -> list[str]:
 def list_unread(written: Collection[str], copied: Collection[str], record: CertificateRecord) -> dict[str, str]:
     """The columns of a certified file that say nothing that an audit looks at, each with a reason."""
     reasons = dict.fromkeys(written, "no column of results")
+    reasons["attacked"] = "the changes are in another file"
     reasons |= dict.fromkeys(copied, "copied from the data")
     return {name: reasons[name] for name in written if name not in ("row", *list_columns(record))}
 
@@ -83,7 +84,7 @@ def _read_rows(certified: PathLike, names: list[str], as_text: list[str], n_rows
 
 
 def _read_certificates(
-    certified: PathLike, classes: list[Any], record: CertificateRecord, chosen: IntArray
+    certified: PathLike, classes: list[object], record: CertificateRecord, chosen: IntArray
 ) -> Certificates:
     claims = _read_rows(certified, list_columns(record), ["label", "runner_up"], record.n_rows, chosen)
     label = _read_labels(claims.column("label").to_pylist(), classes, certified, "label")
@@ -114,9 +115,9 @@ def _read_certificates(
     )
 
 
-def _read_words(column: pa.ChunkedArray, known: Sequence[str], path: PathLike, name: str) -> list[Any]:
+def _read_words(column: pa.ChunkedArray, known: Sequence[str], path: PathLike, name: str) -> list[object]:
     """The words of a column, each one of those that may stand there."""
-    written: list[Any] = column.to_pylist()
+    written: list[object] = column.to_pylist()
     for word in written:
         if word not in known:
             raise ValueError(f"`{name}` of {os.fspath(path)} must be one of {', '.join(known)}, got {word!r}.")
@@ -131,7 +132,7 @@ def _as_numbers(column: pa.ChunkedArray, path: PathLike, name: str) -> FloatArra
     return np.array(values, dtype=np.float64)
 
 
-def _read_labels(written: list[Any], classes: list[Any], path: PathLike, name: str) -> NDArray[np.int64]:
+def _read_labels(written: list[Any], classes: list[object], path: PathLike, name: str) -> NDArray[np.int64]:
     """Labels as numbers of classes, by how the classes are written."""
     known = {str(value): code for code, value in enumerate(classes)}
     known |= {f"'{text}": code for text, code in known.items()}  # as `--safe-csv` writes some

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -40,7 +39,7 @@ def audit_file(
     settings: AuditSettings | None = None,
     *,
     advance: Callable[[int], None] = lambda rows: None,
-    **options: Any,
+    **options: object,
 ) -> Summary:
     """Prove again what a file of certificates claims, from the model and the data alone.
 
@@ -68,8 +67,9 @@ def audit_file(
         `labels_alone`: rows that claim no more than their label or number: not certified, or within limits
         "flips" or "undecided".
         `not_proven`: the first rows of which a claim was not proven, counted from 1: which claim (label, failure,
-        radius or proof; of numbers value, low, high or radius), the label or number as claimed, the radius that is
-        claimed, and one that was proven instead (the claimed one where that is not what failed).
+        radius or proof; of numbers value, low, high or radius), the verdict of the audit, the label or number as
+        claimed, the radius that is claimed, and one that was proven instead (the claimed one where that is not what
+        failed).
         `changed`: files that are not those that the record is about.
         `version`: of the package that made the certificates.
         `radius`: of intervals; None for others, and within limits alone.
@@ -190,6 +190,7 @@ def _describe_row(
     return {
         "row": row + 1,
         "claim": str(found.claim[at]),
+        "verdict": str(found.verdict[at]),
         "label": label,
         "claimed": float(found.claimed[at]),
         "proven": float(found.proven[at]),

@@ -13,8 +13,8 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from derand._core.arrays import Cells
 from derand._core.files import PathLike
 from derand._core.threads import count_threads
 from derand.app import Summary
@@ -25,8 +25,9 @@ from derand.app.jobs._recording import require_places, write_record
 from derand.app.jobs._request import Request, ValueRequest, note_other_answers
 from derand.app.jobs._tally import IntervalTally, Tally
 from derand.app.jobs._tasks import Spell, quote_parameter
+from derand.app.jobs._witnesses import Witnesses
 from derand.app.settings import CertifySettings, fill_settings
-from derand.certificates import Certificates, Intervals, ToleranceRadii, find_labels
+from derand.certificates import Certificates, Intervals, ToleranceRadii
 from derand.estimators import CertifiedRegressor, grade_rows
 from derand.noise import as_noise_or_none
 from derand.storage import find_record
@@ -43,7 +44,6 @@ class _Parts(NamedTuple):
     """What is written of a batch."""
 
     results: Mapping[str, Any]
-    flips: Mapping[str, Any] | None
     n_rows: int
 
 
@@ -55,12 +55,13 @@ def certify_file(
     *,
     spell: Spell = quote_parameter,
     advance: Callable[[int], None] = lambda rows: None,
-    **options: Any,
+    **options: object,
 ) -> Summary:
     """Certify every row of a CSV or Parquet file, batch by batch, and write what is certified of each.
 
     Of a classifier that is row, label, failure, radius and proof; where limits alone say what may change (`norm=None`
-    of the threat), there is a verdict instead of a radius. Of a regressor it is row, value, low and high; with a
+    of the threat), there is a verdict instead of a radius. Of trees that join columns a radius has the distance of the
+    nearest flip that is known beside it (attacked). Of a regressor it is row, value, low and high; with a
     tolerance row, value and radius.
 
     Parameters
@@ -92,6 +93,8 @@ def certify_file(
         `certified_rows`: of classes, and with a tolerance: rows with a radius above 0.
         `proofs`: of classes: how many rows are certified by which proof; "none" where nothing is.
         `verdicts`: where limits alone say what may change: how many rows hold, flip, or are undecided.
+        `ties`: of models whose trees join columns: how many of those that are undecided, or have no radius, lie within
+        the rounding of the model's own arithmetic; for the others the budget was spent.
         `certified_radii`: in a ball: how many rows no change can flip, average and median of the others;
         wrong rows count 0.
         `proven_accuracy`: where limits alone say what may change: right, and proven to hold within them.
@@ -126,8 +129,6 @@ def certify_file(
 
         def write_parts(parts: _Parts) -> None:
             write(parts.results)
-            if write_flips is not None and parts.flips is not None:
-                write_flips(parts.flips)
 
         def tell(parts: _Parts) -> None:
             advance(parts.n_rows)
@@ -136,6 +137,8 @@ def certify_file(
         places: dict[str, Any] = {"data": data, "output": output, "n_threads": threads}
         run_pipeline(source.read_batches(), answers.certify, write_parts, tell, **places)
         source.file.require_rows(tally.n_rows)
+        if write_flips is not None:
+            write_flips(answers.witnesses.list_columns())
     record = write_record(
         model,
         data,
@@ -148,7 +151,7 @@ def certify_file(
         numbers=request.numbers,
     )
     found: Summary = tally.summarize()
-    found["notes"] += note_other_answers(estimator, request.rule, request.noise)
+    found["notes"] += [*request.list_notes(), *note_other_answers(estimator, request.rule, request.noise)]
     return {
         "output": os.fspath(output),
         "record": None if record is None else os.fspath(record),
@@ -179,6 +182,7 @@ class _Labels:
         classes = getattr(estimator, "classes_", None)
         encoding, copied = estimator.encoding_, self.copies.names
         self.source = match_file(data, encoding, target=asked.target, classes=classes, copied=copied)
+        self.witnesses = Witnesses(estimator, self.source, self.copies)
         self.prepare()
 
     def prepare(self) -> None:
@@ -197,33 +201,12 @@ class _Labels:
         rows, truth = self.source.split(batch, first_row=first_row)
         with self.source.name_gaps(batch, first_row=first_row):
             found = self.request.certify(rows, batch, first_row)
-        flips = self.list_flips(batch, found, first_row)
+        if self.asked.witness is not None:
+            self.witnesses.add(rows, batch, found, first_row)
         self.count(found, rows, truth, batch)
-        return _Parts(self.copies.join(batch, _list_results(found, first_row)), flips, batch.num_rows)
+        return _Parts(self.copies.join(batch, _list_results(found, first_row)), batch.num_rows)
 
-    def list_flips(self, batch: pa.Table, found: Certificates, first_row: int) -> Mapping[str, Any] | None:
-        """The rows of a batch that flip, changed so that they do, with both labels and what is copied of them."""
-        if self.asked.witness is None:
-            return None
-        import pyarrow as pa
-
-        assert found.flips is not None  # without a norm there are flips, and witnesses of them
-        assert found.witness is not None
-        at = np.flatnonzero(found.flips)
-        if not at.size and self.tally.n_rows:  # a file without witnesses has a header line
-            return None
-        changed, flipped = found.witness[at], batch.take(at)
-        codes = find_labels(self.estimator.ensemble_, changed, found.noise, rule=found.rule)
-        classes = self.estimator.classes_.tolist()
-        kind = pa.array(classes).type
-        own = {
-            "row": at + first_row,
-            "label": pa.array(found.label[at].tolist(), type=kind),
-            "new_label": pa.array([classes[code] for code in codes.tolist()], type=kind),
-        }
-        return self.copies.join_changed(flipped, own, self.source.decode(flipped, changed))
-
-    def count(self, found: Any, rows: Any, truth: Any, batch: pa.Table) -> None:
+    def count(self, found: Any, rows: object, truth: Any, batch: pa.Table) -> None:
         """Count a batch, with grades where the truth is known."""
         grades = None if truth is None else grade_rows(self.estimator, rows, found)
         self.tally.add(found, truth, grades, self.source, batch)
@@ -244,7 +227,7 @@ class _Values(_Labels):
         self.request = ValueRequest(self.estimator, self.source, self.asked)
         self.tally = IntervalTally()
 
-    def count(self, found: Any, rows: Any, truth: Any, batch: pa.Table) -> None:
+    def count(self, found: object, rows: object, truth: object, batch: pa.Table) -> None:
         """Count a batch."""
         self.tally.add(found, truth, self.source, batch)
 
@@ -265,7 +248,7 @@ def _require_places(output: PathLike, witness: PathLike | None, inputs: Sequence
             raise ValueError(f"The witnesses cannot go to {os.fspath(taken)} as well: name another file.")
 
 
-def _list_results(found: Certificates | Intervals | ToleranceRadii, first_row: int) -> dict[str, NDArray[Any]]:
+def _list_results(found: Certificates | Intervals | ToleranceRadii, first_row: int) -> dict[str, Cells]:
     """What is written of a batch, by column."""
     row = np.arange(first_row, first_row + len(found))
     if isinstance(found, Intervals):
@@ -279,5 +262,6 @@ def _list_results(found: Certificates | Intervals | ToleranceRadii, first_row: i
         **({"runner_up": np.asarray(found.runner_up)} if several else {}),
         "failure": found.failure,
         **({"radius": found.radius} if found.verdict is None else {"verdict": found.verdict}),
+        **({} if found.attacked is None else {"attacked": found.attacked}),
         "proof": found.proof,
     }

@@ -32,7 +32,7 @@ def find_trainer(name: str, task: str | None = CLASSES) -> type[Any]:
 
 def make_estimator(
     name: str,
-    options: Mapping[str, Any],
+    options: Mapping[str, object],
     scaling: str | None = OWN,
     *,
     task: str = CLASSES,

@@ -13,7 +13,7 @@ from derand._core.text import quote_short
 if TYPE_CHECKING:
     import pyarrow as pa
 
-RESULT_COLUMNS = ("row", "label", "runner_up", "failure", "radius", "verdict", "proof")
+RESULT_COLUMNS = ("row", "label", "runner_up", "failure", "radius", "attacked", "verdict", "proof")
 """What may be written of classes."""
 NUMBER_COLUMNS = ("row", "value", "low", "high", "radius")
 """What may be written of numbers."""
@@ -52,12 +52,12 @@ class Copies(NamedTuple):
         """All of them."""
         return self.kept if self.identity is None else (self.identity, *self.kept)
 
-    def join(self, batch: pa.Table, results: Mapping[str, Any]) -> dict[str, Any]:
+    def join(self, batch: pa.Table, results: Mapping[str, object]) -> dict[str, Any]:
         """What is written of a batch: the id, the results, and the other columns."""
         first = {} if self.identity is None else {self.identity: _copy(batch, self.identity)}
         return {**first, **results, **{name: _copy(batch, name) for name in self.kept}}
 
-    def join_changed(self, batch: pa.Table, own: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
+    def join_changed(self, batch: pa.Table, own: Mapping[str, object], changed: Mapping[str, object]) -> dict[str, Any]:
         """What is written of changed rows: the id, our columns, the columns of the model, and others.
 
         Ours, and an id that is a column of the model, get an underscore where a column of the data has their name;

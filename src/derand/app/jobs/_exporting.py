@@ -31,6 +31,7 @@ def export_file(model: PathLike, output: PathLike) -> Summary:
         `noise`: of the model: what is written knows none.
         `checked_rows`: on how many rows onnxruntime gave the same scores and labels; 0 where it is not
         installed.
+        `probability_error`: by how much probabilities differed there at most; None without them.
     """
     start = time.perf_counter()
     if Path(output).suffix.lower() != ".onnx":
@@ -49,5 +50,6 @@ def export_file(model: PathLike, output: PathLike) -> Summary:
         "output": os.fspath(output),
         "bytes": done.n_bytes,
         "checked_rows": done.checked_rows,
+        "probability_error": done.probability_error,
         "seconds": time.perf_counter() - start,
     }

@@ -49,7 +49,7 @@ def import_file(
     settings: ImportSettings | None = None,
     *,
     spell: Spell = quote_parameter,
-    **options: Any,
+    **options: object,
 ) -> Summary:
     """Read a model file of another library and save it as a model of ours, which can be certified.
 
@@ -77,9 +77,11 @@ def import_file(
         `classes`: labels, in the order of the scores; none for a number.
         `columns`: their names; None where nobody knows them.
         `joint_terms`: those of several columns.
+        `trees`: how many trees join columns; `cells` are those of all other terms.
         `is_linear`: whether numbers are multiplied by slopes instead of being looked up in cells.
         `score_error`: how far raw scores may lie from the library's, on any row; certificates cover it. Of a
-        linear model, what comes beside a share of each row's numbers, which they cover as well.
+        linear model, what comes beside a share of each row's numbers, which they cover as well; of trees, beside a
+        share of the leaves that a row reaches.
         `decision_threshold`: the probability from which on the answer is the second class; None where scores
         are no probabilities.
         `largest_difference`: between raw scores of both on edges, beside them and on the rows; None where the
@@ -102,7 +104,7 @@ def import_file(
         reading = _adopt_kinds(_adopt_names(reading, data), data, target)
         found = match_file(data, reading.encoding, target=target, classes=reading.classes)
     table = None if found is None else found.read_all()
-    given: dict[str, Any] = {"noise": asked.noise, "rule": asked.rule or "mean"}
+    given: dict[str, object] = {"noise": asked.noise, "rule": asked.rule or "mean"}
     given |= {"scaling": scaling, "decision_threshold": asked.decision_threshold, "cost": asked.cost, "n_jobs": None}
     estimator = _build(reading, found, table, given)
     measured = {} if found is None or table is None else _measure(estimator, found, table)
@@ -118,8 +120,9 @@ def import_file(
         "n_columns": estimator.encoding_.n_features,
         "terms": len(ensemble.terms),
         "joint_terms": sum(len(term.features) > 1 for term in ensemble.terms),
+        "trees": sum(term.n_trees for term in ensemble.terms),
         "is_linear": ensemble.is_linear,
-        "cells": sum(term.n_cells for term in ensemble.terms),
+        "cells": sum(term.n_cells for term in ensemble.terms if not term.is_tree),
         "score_error": ensemble.score_error / ensemble.levels,
         "decision_threshold": getattr(estimator, "decision_threshold_", None),
         "largest_difference": _compare(reading, estimator, found, table),

@@ -39,7 +39,7 @@ def report_file(
     settings: ReportFileSettings | None = None,
     *,
     spell: Spell = quote_parameter,
-    **options: Any,
+    **options: object,
 ) -> Summary:
     """Certify the rows of a CSV or Parquet file and write a Report about them.
 
@@ -124,14 +124,16 @@ def report_file(
     }
 
 
-def _ask_classifier(classifier: CertifiedClassifier, source: MatchedFile, asked: ReportFileSettings) -> dict[str, Any]:
+def _ask_classifier(
+    classifier: CertifiedClassifier, source: MatchedFile, asked: ReportFileSettings
+) -> dict[str, object]:
     """What a report on a classifier is asked for beside what is common to all."""
     threat, l0 = asked.threat, asked.l0
     if asked.whole:
         threat, l0 = read_request(classifier, source.names, l0, threat, {"whole": True}), None
     if threat is not None and not isinstance(threat, Threat):
         threat = read_threat(threat, source.names, classifier.units)
-    given: dict[str, Any] = {"radius": asked.radius, "l0": l0, "threat": threat}
+    given: dict[str, object] = {"radius": asked.radius, "l0": l0, "threat": threat, "class_names": asked.class_names}
     if asked.train is not None:
         known = match_file(asked.train, classifier.encoding_, target=asked.target, classes=classifier.classes_)
         training = known.read_all()
@@ -148,14 +150,14 @@ def _ask_classifier(classifier: CertifiedClassifier, source: MatchedFile, asked:
     return given
 
 
-def _ask_regressor(regressor: CertifiedRegressor, source: MatchedFile, asked: ReportFileSettings) -> dict[str, Any]:
+def _ask_regressor(regressor: CertifiedRegressor, source: MatchedFile, asked: ReportFileSettings) -> dict[str, object]:
     """What a report on a regressor is asked for beside what is common to all."""
     _, named = read_named(regressor, source, asked.l0, asked.threat, {"whole": True} if asked.whole else {})
     size = choose_radius(regressor, named, asked.radius)
     return {"radius": size, "threat": named, "tolerance": asked.tolerance}
 
 
-def _list_subgroups(names: Sequence[str], source: MatchedFile, table: pa.Table) -> dict[str, Any]:
+def _list_subgroups(names: Sequence[str], source: MatchedFile, table: pa.Table) -> dict[str, object]:
     """The columns of subgroups: features by name, others by their values."""
     return {name: name if name in source.names else table.column(name).to_pylist() for name in names}
 

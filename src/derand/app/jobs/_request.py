@@ -20,6 +20,7 @@ from derand.app.settings import CertifySettings
 from derand.certificates import Certificates, Intervals, ToleranceRadii
 from derand.estimators import CertifiedClassifier, CertifiedRegressor, certify_encoded, choose_radius, encode_rows
 from derand.noise import Noise
+from derand.perturbation import describe_unused
 from derand.storage import NumbersRequest
 from derand.tables import MatchedFile
 from derand.threat import Column, Threat, as_threats
@@ -36,7 +37,7 @@ def read_request(
     names: Sequence[str],
     l0: int | None,
     threat: Threat | PathLike | None,
-    changes: Mapping[str, Any],
+    changes: Mapping[str, object],
 ) -> Threat:
     """The threat that is asked for, or that of the classifier, with what is asked to be different.
 
@@ -58,7 +59,7 @@ def read_named(
     source: MatchedFile,
     l0: int | None,
     threat: Threat | PathLike | None,
-    changes: Mapping[str, Any],
+    changes: Mapping[str, object],
 ) -> tuple[Threat, Threat]:
     """The threat that is asked for, as it was given and with columns by number; refused where it names what is not."""
     given = read_request(estimator, source.names, l0, threat, changes)
@@ -104,6 +105,7 @@ class Request:
             "proof": settings.proof,
             "noise": settings.noise,
             "n_jobs": settings.n_jobs,
+            "budget": settings.budget,
         }
         self.given, self.named = read_named(estimator, source, settings.l0, settings.threat, settings.changes)
         self._prepare(settings)
@@ -128,6 +130,11 @@ class Request:
         found = self._certify(rows)
         self._learn(found)
         return found
+
+    def list_notes(self) -> list[str]:
+        """What to say of limits that change nothing."""
+        unused = describe_unused(self.named, self._estimator.ensemble_, self._source.names)
+        return [] if unused is None else [unused]
 
     def summarize(self) -> Summary:
         """What may change, with columns by name."""
@@ -165,7 +172,7 @@ def summarize_threat(given: Threat, named: Threat, resolved: Threat, source: Mat
     """
     names, numerical = source.names, source.encoding.numerical
 
-    def by_name(values: Mapping[Column, Any]) -> dict[str, Any]:
+    def by_name(values: Mapping[Column, object]) -> dict[str, Any]:
         return {names[at] if isinstance(at, int) else at: value for at, value in values.items()}
 
     return {

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray
 from derand.app import Summary
-from derand.certificates import Certificates, Intervals, ToleranceRadii
+from derand.certificates import Certificates, FlipSummary, Intervals, ToleranceRadii
 from derand.metrics import (
     FEW_UNLABELLED,
     AnswerTally,
@@ -37,6 +37,8 @@ class _BatchTally:
 
     def __init__(self) -> None:
         self.n_rows = self.n_certified = self.n_infinite = 0
+        self.n_ties: int | None = None
+        """Of models whose trees join columns; else None."""
         self.unseen: Counter[str] = Counter()
         self.empty: set[str] | None = None
         """Columns that were empty in every batch; None before the first."""
@@ -64,6 +66,7 @@ class Tally(_BatchTally):
         self.proofs: Counter[str] = Counter()
         self.verdicts: Counter[str] | None = None
         """None where there are radii."""
+        self.flips: FlipSummary | None = None
 
     @property
     def n_labelled(self) -> int:
@@ -82,8 +85,12 @@ class Tally(_BatchTally):
         self.n_certified += int((certificates.radius > 0).sum())
         self.n_infinite += int(np.isinf(certificates.radius).sum())
         self.proofs.update(_count(certificates.proof))
+        if certificates.is_tie is not None:
+            self.n_ties = (self.n_ties or 0) + int(certificates.is_tie.sum())
         if certificates.verdict is not None:
             self.verdicts = (self.verdicts or Counter()) + _count(certificates.verdict)
+            flips = certificates.summary(labels)
+            self.flips = flips if self.flips is None else self.flips + flips
         found, counts = np.unique(certificates.label, return_counts=True)
         self.labels.update(dict(zip(found.tolist(), counts.tolist(), strict=True)))
         if labels is None or grades is None:
@@ -111,6 +118,11 @@ class Tally(_BatchTally):
             result["rows_of_infinite_radius"] = self.n_infinite
         else:
             result["verdicts"] = {verdict: self.verdicts[verdict] for verdict in ("holds", "flips", "undecided")}
+        if self.flips is not None:
+            result["flips"] = self.flips.merge_truth().to_dict()
+            result["flips_by_true_class"] = self.flips.to_dict() if self.answers is not None else None
+        if self.n_ties is not None:
+            result["ties"] = self.n_ties
         remark = self._judge_labels()
         if self.answers is not None:
             found = self.answers.measure()

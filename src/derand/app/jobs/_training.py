@@ -18,6 +18,7 @@ from derand._core.files import PathLike, require_writable
 from derand._core.text import format_percent
 from derand.app import Summary
 from derand.app.jobs._classifiers import choose_model, find_trainer, make_estimator
+from derand.app.jobs._shapes import describe_shape
 from derand.app.jobs._tasks import Spell, quote_parameter, require_parameters, require_task, require_trainer
 from derand.app.jobs._training_table import TrainingData, read_training_data
 from derand.app.settings import CLASSES, TrainSettings, fill_settings
@@ -49,7 +50,7 @@ def train_file(
     settings: TrainSettings | None = None,
     *,
     spell: Spell = quote_parameter,
-    **options: Any,
+    **options: object,
 ) -> Summary:
     """Train a classifier or a regressor on a CSV or Parquet file and save it.
 
@@ -101,7 +102,7 @@ def train_file(
     require_trainer(name, read.task, target, len(set(read.labels.tolist())), spell)
     estimator = make_estimator(name, parameters, asked.scaling, task=read.task.name, spell=spell)
     if path is not None:
-        estimator.set_params(threat=_read_threat(path, read.rows.column_names))
+        estimator.set_params(threat=read_fixed_threat(path, read.rows.column_names))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fit_checked(estimator, read.rows, read.labels)
@@ -130,9 +131,9 @@ def train_file(
 
 
 def list_doubts(read: TrainingData) -> list[str]:
-    """What is doubtful about columns that were used: of those that were left out the table of columns tells."""
+    """What is doubtful about the target and columns that were used: of others the table of columns tells."""
     doubts = format_data_checks(check for check in read.checks if check.use is not ColumnUse.IGNORED)
-    return [] if doubts is None else [doubts]
+    return [one for one in (read.doubt, doubts) if one is not None]
 
 
 def _list_warnings(caught: Iterable[warnings.WarningMessage]) -> list[str]:
@@ -176,7 +177,7 @@ def _measure_numbers(regressor: CertifiedRegressor, read: TrainingData) -> Summa
     }
 
 
-def _read_threat(path: PathLike, names: Sequence[str]) -> Threat:
+def read_fixed_threat(path: PathLike, names: Sequence[str]) -> Threat:
     """The threat of a file, to be trained against: its units must not depend on those that training finds."""
     threat, other = (read_threat(path, names, [unit] * len(names)) for unit in (1.0, 2.0))
     if threat != other:
@@ -196,11 +197,14 @@ def summarize_columns(checks: Iterable[ColumnCheck], estimator: CertifiedEstimat
     for check in checks:
         reason = check.reason or left_out.get(check.name)
         use, detail = "ignored", reason or ""
+        shape, splits = "", list[float]()
         if not reason:
             feature = features[check.name]
-            use, detail = _describe_feature(estimator.encoding_, feature, sorted(edges[feature]))
+            splits = sorted(edges[feature])
+            use, detail = _describe_feature(estimator.encoding_, feature, splits)
             detail += _note_little_use(estimator, feature)
-        summaries.append({"name": str(check.name), "use": use, "detail": detail})
+            shape = describe_shape(estimator, feature, splits) if splits else ""
+        summaries.append({"name": str(check.name), "use": use, "detail": detail, "shape": shape, "splits": splits})
     return summaries
 
 

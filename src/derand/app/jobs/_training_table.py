@@ -25,6 +25,7 @@ from derand.tables import (
     Labels,
     TableFile,
     check_columns,
+    check_target,
     inspect_file,
     kind_of_arrow_type,
 )
@@ -44,6 +45,8 @@ class TrainingData:
     task: Task
     checks: tuple[ColumnCheck, ...]
     """Of all columns but the target."""
+    doubt: str | None = None
+    """What is doubtful about numbers to be predicted."""
 
 
 def read_training_data(data: PathLike, target: str, asked: TrainSettings) -> TrainingData:
@@ -65,7 +68,8 @@ def read_training_data(data: PathLike, target: str, asked: TrainSettings) -> Tra
     if not used:
         raise ValueError(f"{data} has no column to learn from: {_describe_reasons(checks)}.")
     file.require_usable(checks, table.num_rows)
-    return TrainingData(features.select(used), labels, found, checks)
+    doubt = check_target(target, labels) if found.name == NUMBER else None
+    return TrainingData(features.select(used), labels, found, checks, doubt)
 
 
 def _require_one_use(target: str, uses: Mapping[str, Collection[str]]) -> None:
@@ -95,7 +99,7 @@ def _read_target(file: TableFile, table: pa.Table, target: str, task: str | None
     return _read_labels(file, values, target, is_number=numbers is not None), found
 
 
-def _read_numbers(file: TableFile, values: list[Any], target: str) -> FloatArray:
+def _read_numbers(file: TableFile, values: list[object], target: str) -> FloatArray:
     """The numbers to be predicted."""
     texts = _find_texts(values)
     if texts:
@@ -125,7 +129,7 @@ def _find_texts(values: list[Any]) -> list[tuple[int, str]]:
     return found
 
 
-def _explain_many(values: list[Any]) -> str:
+def _explain_many(values: list[object]) -> str:
     """What may be wrong where a target has too many different labels: mostly numbers, and what is none."""
     texts = _find_texts(values)
     if 2 * len(texts) > len(values):

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,10 +20,12 @@ from derand._core.text import format_exactly
 from derand.app import Summary
 from derand.app.jobs._classifiers import choose_model, find_trainer, make_estimator
 from derand.app.jobs._tasks import Spell, quote_parameter
+from derand.app.jobs._training import read_fixed_threat
 from derand.app.jobs._training_table import read_training_data
 from derand.app.settings import NUMBER, OWN, TrainSettings, TuneSettings, fill_settings
 from derand.estimators import CertifiedClassifier
 from derand.estimators.tuning import RADIUS, Tuning, has_training_radius, tune
+from derand.threat import Threat
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -37,7 +38,7 @@ def tune_file(
     *,
     spell: Spell = quote_parameter,
     advance: Callable[[int, int], None] = lambda done, total: None,
-    **options: Any,
+    **options: object,
 ) -> Summary:
     """Measure on a CSV or Parquet file what robustness costs, and say how to train.
 
@@ -64,10 +65,11 @@ def tune_file(
     """
     start, asked = time.perf_counter(), fill_settings(TuneSettings, settings, options)
     name = asked.model or choose_model()
-    columns = TrainSettings(categorical=asked.categorical, ignored=asked.ignored)
+    columns = TrainSettings(categorical=asked.categorical, ignored=asked.ignored, dates=asked.dates)
     given = replace(columns, noise=asked.noise, class_weight=asked.class_weight, rule=asked.rule)
-    if asked.norm is not None and "norm" in find_trainer(name)().get_params(deep=False):
-        given = replace(given, norm=asked.norm)  # it is trained for a norm: the one that it is tuned in
+    is_for_threat = "norm" in find_trainer(name)().get_params(deep=False)
+    if is_for_threat:  # it is trained for a threat: the one that it is tuned in
+        given = replace(given, norm=asked.norm, l0=asked.l0, frozen=asked.frozen)
     estimator: CertifiedClassifier = make_estimator(name, given.list_parameters(), asked.scaling, spell=spell)
     if output is not None:
         if Path(output).suffix not in PICTURES:
@@ -79,12 +81,16 @@ def tune_file(
             f"{os.fspath(data)} has a number to be predicted in the column {target!r} ({read.task.reason}), and tuning "
             "knows classes alone: train with some radii, or write the labels as text where they are classes."
         )
+    threat = _choose_threat(asked, estimator, read.rows.column_names)
+    if is_for_threat and asked.threat is not None:
+        estimator.set_params(threat=threat)
     tuning = tune(
         estimator,
         read.rows,
         read.labels,
         radii=asked.radii or None,
-        norm=asked.norm,
+        norm=asked.norm if threat is None else None,
+        threat=threat,
         values=_list_values(estimator, asked.radii),
         cv=asked.folds,
         balanced=asked.balanced,
@@ -102,9 +108,12 @@ def tune_file(
         "--scaling": None if asked.scaling == OWN else asked.scaling or "none",
         "--class-weight": asked.class_weight,
         "--rule": asked.rule,
+        "--l0": None if asked.l0 is None or not is_for_threat else str(asked.l0),
+        "--threat": os.fspath(asked.threat) if isinstance(asked.threat, str | os.PathLike) and is_for_threat else None,
     }
-    written = [*told.items(), *(("--categorical", one) for one in asked.categorical)]
-    written += [("--ignored", one) for one in asked.ignored]
+    columns_given = {"categorical": asked.categorical, "ignored": asked.ignored, "dates": asked.dates}
+    columns_given |= {"frozen": asked.frozen} if is_for_threat else {}
+    written = [*told.items(), *((f"--{option}", one) for option, some in columns_given.items() for one in some)]
     return {
         **tuning.to_dict(),
         "trainer": name,
@@ -117,6 +126,18 @@ def tune_file(
         "picture": None if output is None else os.fspath(output),
         "seconds": time.perf_counter() - start,
     }
+
+
+def _choose_threat(asked: TuneSettings, estimator: CertifiedClassifier, names: Sequence[str]) -> Threat | None:
+    """What may change, where more than a norm is asked for."""
+    if asked.threat is not None:
+        if asked.norm is not None or asked.l0 is not None or asked.frozen:
+            raise ValueError("`threat` says all of what may change: leave `norm`, `l0` and `frozen` out.")
+        return asked.threat if isinstance(asked.threat, Threat) else read_fixed_threat(asked.threat, names)
+    if asked.l0 is None and not asked.frozen:
+        return None
+    own = estimator.get_params(deep=False).get("norm") if asked.norm is None else asked.norm
+    return Threat(norm="auto" if own is None else own, l0=asked.l0 or 0, frozen=tuple(asked.frozen))
 
 
 def _list_values(estimator: CertifiedClassifier, radii: Sequence[float]) -> list[float] | None:

@@ -81,7 +81,7 @@ class RunConfig:
         """The steps that are asked for, in order."""
         return [step for step in ("train", "certify", "audit", "report") if self.does(step)]
 
-    def ask(self, verb: type[Settings], **more: Any) -> Settings:
+    def ask(self, verb: type[Settings], **more: object) -> Settings:
         """What the file asks of a verb, and more."""
         return verb(**{**read_keys(verb, self.settings), **more})
 
@@ -133,7 +133,7 @@ def read_config(path: PathLike) -> RunConfig:
     return config
 
 
-def _read_section(name: str, value: Any) -> dict[str, Any]:
+def _read_section(name: str, value: object) -> dict[str, object]:
     if name not in SECTIONS:
         raise ValueError(f"there is no section [{name}]{_suggest(name, SECTIONS)}")
     if not isinstance(value, dict):

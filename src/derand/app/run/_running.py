@@ -6,6 +6,7 @@ how a step does its work, what the file may say (`_config`), nor the command lin
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import platform
@@ -110,6 +111,7 @@ def run_file(path: PathLike = CONFIG, *, force: bool = False, told: Told = lambd
             "files": [{"file": one.name, "sha256": mark_file(one).sha256} for one in sorted(draft.iterdir())],
             "seconds": time.perf_counter() - start,
         }
+        summary["sha256"] = _hash_record(summary)
         with replace_when_done(draft / RECORD) as record:
             text = json.dumps(as_plain_json(summary), indent=2, allow_nan=False, ensure_ascii=False)
             record.write_text(text + "\n", encoding="utf-8")
@@ -264,7 +266,7 @@ def _read_record(config: RunConfig) -> dict[str, Any] | None:
     return record if isinstance(record, dict) and record.get("schema") == SCHEMA else None
 
 
-def _is_same(record: Mapping[str, Any], config: RunConfig) -> bool:
+def _is_same(record: Mapping[str, object], config: RunConfig) -> bool:
     """Whether a record is of the same settings, whatever the file's comments."""
     configuration = record.get("configuration")
     return isinstance(configuration, dict) and configuration.get("settings") == as_plain_json(config.settings)
@@ -293,11 +295,22 @@ def _find_changed(config: RunConfig, inputs: list[Summary]) -> list[str]:
     return [one["file"] for one in inputs if known.get(one["file"], one["sha256"]) != one["sha256"]]
 
 
+def _hash_record(record: Mapping[str, object]) -> str:
+    """The checksum of all that a record says beside it: of JSON text with sorted keys, without spaces, in ASCII."""
+    said = as_plain_json({name: value for name, value in record.items() if name != "sha256"})
+    return hashlib.sha256(json.dumps(said, sort_keys=True, separators=(",", ":")).encode("ascii")).hexdigest()
+
+
 def _compare_results(config: RunConfig) -> int:
-    """Refuse results that are not what their record says; how many there are."""
+    """Refuse results that are not what their record says, and a record that was changed; how many files it names."""
     record = _read_record(config)
     if record is None:
         return 0
+    if record.get("sha256") != _hash_record(record):
+        raise ValueError(
+            f"{config.folder / RECORD} does not match its own checksum: it was damaged, or edited by hand. Put the "
+            "file back, or make the results anew by `derand run`."
+        )
     try:
         sums = {Path(one["file"]).name: one["sha256"] for one in record["files"]}
     except (TypeError, KeyError):
@@ -348,7 +361,7 @@ class _Run:
 
     def do_all(self) -> Summary:
         """Every step that is asked for, in order."""
-        doing: dict[str, tuple[str, Callable[[Callable[[int], None]], Any]]] = {
+        doing: dict[str, tuple[str, Callable[[Callable[[int], None]], object]]] = {
             "train": ("training", self._do_training),
             "certify": ("certifying", self._do_certifying),
             "audit": ("auditing", self._do_auditing),
@@ -363,7 +376,7 @@ class _Run:
         steps: Summary = done
         return steps
 
-    def _place(self, told: Any) -> Any:
+    def _place(self, told: object) -> object:
         """The same with files where they will be."""
         if isinstance(told, Mapping):
             return {key: self._place(value) for key, value in told.items()}

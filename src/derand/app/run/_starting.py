@@ -11,7 +11,6 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -41,7 +40,7 @@ def init_file(
     target: str | None = None,
     output: PathLike = CONFIG,
     settings: InitSettings | None = None,
-    **options: Any,
+    **options: object,
 ) -> Summary:
     """Look at a table and write a commented `derand.toml` for it, which `run_file` runs.
 
@@ -262,7 +261,7 @@ def _name_more(columns: list[str]) -> str:
     return f"; there are also {', '.join(_write_value(name) for name in columns[:_NAMED_GROUPS])}{more}"
 
 
-def _write(place: str, value: Any, comment: str | None = None, more: str = "", sign: str = "") -> str:
+def _write(place: str, value: object, comment: str | None = None, more: str = "", sign: str = "") -> str:
     """A key, its value, and a word on it, by default that of its option; `place` is its section and its name."""
     section, key = place.split(".")
     words = (SECTIONS[section][key].comment if comment is None else comment) or ""
@@ -273,7 +272,7 @@ _write_off = partial(_write, sign="# ")
 """The same as a comment, to be used by taking the sign away."""
 
 
-def _write_value(value: Any) -> str:
+def _write_value(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):

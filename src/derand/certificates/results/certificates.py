@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from derand._core.arrays import BoolArray, FloatArray, Frozen, IntArray, freeze
 from derand._core.markup import write_block, write_lines, write_table
-from derand._core.origin import Origin
+from derand._core.origin import Origin, refuse_other_rows
 from derand._core.text import format_count, format_percent, format_readable, format_short_down
 from derand.certificates.results.base import RowResults
+from derand.certificates.results.flips import FlipSummary
 from derand.certificates.rules.base import NO_PROOF, PAPER, PROOFS
 from derand.kernels import PATH_REASONS, PATHS
 from derand.noise import Noise
@@ -21,7 +22,7 @@ from derand.threat import Threat
 HTML_ROWS = 5
 """How many rows notebooks show."""
 _ARRAYS = ("label", "failure", "log_failure", "radius")
-_OPTIONAL = ("runner_up", "flips", "witness", "worst")
+_OPTIONAL = ("runner_up", "flips", "witness", "worst", "is_tie", "attacked", "is_exact", "flipped")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,17 +61,30 @@ class Certificates(RowResults):
         Only where limits alone say what may change (`Threat(norm=None)`): whether a change within them was found that
         flips the label.
     witness : array of shape (n_rows, n_features) or None
-        There, too: such a change of each row that flips, as the model reads it; other rows as they were.
+        There, too: such a change of each row that flips, as the model reads it; other rows as they were. Of a model
+        with trees, in a ball as well, and for ties: one that may flip.
     worst : array of shape (n_rows,) or None
         There, too, by the rule "mean": the lowest expected score (of label 0 the highest) that a change within the
         limits can reach, in grid units; a bound, exact without noise. None for a vote of ensembles.
     verdict : array of shape (n_rows,) or None
         There, too: "holds" (proven), "flips" (with a witness) or "undecided".
+    attacked : array of shape (n_rows,) or None
+        Of a model with trees, in a ball: the distance of the nearest flip that is known, which is the witness; infinite
+        where there is none. The true radius lies between `radius` and this.
+    is_exact : array of booleans, shape (n_rows,), or None
+        There, too: whether the radius is the true one.
+    is_tie : array of booleans, shape (n_rows,), or None
+        Of a model with trees: undecided because a score lies within the rounding of the model's own arithmetic, not
+        because the budget was spent.
     runner_up : array of shape (n_rows,) or None
         The class that decides the radius: of all rivals the one that a change reaches first. Of two classes the other.
     path : array of shape (n_rows,) or None
         How each failure mass was computed: "law", "tilted" or "inverted" (kernels/README.md); None where there is no
         one mass of a row, by the rule mean and for a vote of ensembles. `explain_paths` says why.
+    flipped : array of shape (n_rows,) or None
+        There, too: the label that the change gets; that of the row where none was found.
+    names : tuple of str, or None
+        Names of the columns, where an estimator that has some certified the rows.
     origin : Origin or None
         The table that the rows came from, where an estimator certified them: `to_pandas` and `to_frame` keep its index.
 
@@ -89,11 +103,17 @@ class Certificates(RowResults):
     witness: FloatArray | None = None
     worst: FloatArray | None = None
     runner_up: NDArray[Any] | None = None
+    is_tie: BoolArray | None = None
+    attacked: FloatArray | None = None
+    is_exact: BoolArray | None = None
     _proof: NDArray[np.uint8] | None = field(default=None, repr=False)
     _path: NDArray[np.uint8] | None = field(default=None, repr=False)
     origin: Origin | None = field(default=None, repr=False)
+    flipped: NDArray[Any] | None = None
+    names: tuple[str, ...] | None = None
+    _changes: NDArray[np.int8] | None = field(default=None, repr=False)
 
-    per_row: ClassVar[tuple[str, ...]] = ("radius", *_ARRAYS[:-1], "_proof", "_path", *_OPTIONAL)
+    per_row: ClassVar[tuple[str, ...]] = ("radius", *_ARRAYS[:-1], "_proof", "_path", "_changes", *_OPTIONAL)
     shared: ClassVar[tuple[str, ...]] = ("classes",)
 
     @property
@@ -143,6 +163,9 @@ class Certificates(RowResults):
         facts = [("rows", format_count(len(self)))]
         if verdict is not None:
             facts += [(name, format_count(int((verdict == name).sum()))) for name in ("holds", "flips", "undecided")]
+            facts += (
+                [] if self.is_tie is None else [("ties, which are undecided", format_count(int(self.is_tie.sum())))]
+            )
         elif len(self):
             facts.append(("certified", _count_share(radius > 0)))
             facts += list_quantiles(radius)
@@ -154,20 +177,62 @@ class Certificates(RowResults):
         note = write_lines([repr(self)], muted=True)
         return write_block("Certificates", write_table([], facts), write_table(headers, lines), note)
 
-    def with_classes(self, classes: NDArray[Any]) -> Certificates:
-        """The same with labels of these classes in the place of 0, 1, ..."""
-        runner_up = None if self.runner_up is None else classes[self.runner_up]
-        return replace(self, label=classes[self.label], runner_up=runner_up, classes=classes)
+    def with_classes(self, classes: NDArray[Any], names: tuple[str, ...] | None = None) -> Certificates:
+        """The same with labels of these classes in the place of 0, 1, ..., and with names of columns."""
+        runner_up, flipped = (None if one is None else classes[one] for one in (self.runner_up, self.flipped))
+        label = classes[self.label]
+        return replace(self, label=label, runner_up=runner_up, flipped=flipped, classes=classes, names=names)
+
+    def summary(self, y: ArrayLike | None = None) -> FlipSummary:
+        """Why decisions flip, where limits alone say what may change: by column, direction and answer.
+
+        Each row is counted once, by its witness.
+
+        Parameters
+        ----------
+        y : array-like of shape (n_rows,), or None
+            True labels: counts are by true class, too.
+
+        Returns
+        -------
+        FlipSummary
+            Its `columns` and `answers` hold the counts, `list_sentences()` says them, `to_pandas()` is a table.
+
+        Examples
+        --------
+        >>> from derand import AdditiveEnsemble, Threat, certify
+        >>> model = AdditiveEnsemble.from_stumps([0, 1], [0.5, 9.0], [0.1, 0.3], [0.9, 0.4], n_features=2)
+        >>> threat = Threat(norm=None, limits={0: 1})
+        >>> c = certify(model, [[0.0, 0.0], [0.2, 3.0], [2.0, 0.0]], None, rule="mean", threat=threat)
+        >>> [(one.column, one.direction, one.n_alone, one.n_rows) for one in c.summary().columns]
+        [(0, 'up', 2, 2)]
+        >>> c.summary().list_sentences()
+        ["Of 2 rows with the answer '0', 2 can become '1': 2 by one column alone."]
+        """
+        if self.flips is None or self._changes is None or self.flipped is None:
+            raise ValueError(
+                "`summary` counts changes that flip, which are searched where limits alone say what may change: "
+                f"certify with `threat=Threat(norm=None, limits=...)`, got norm {self.norm}."
+            )
+        refuse_other_rows(y, self, "y")
+        truth = None if y is None else np.asarray(y)
+        if truth is not None and truth.shape != self.label.shape:
+            raise ValueError(f"`y` must hold one label per row, {len(self)} in all, got shape {truth.shape}.")
+        labels = self.label, truth, self.flipped
+        return FlipSummary.count(labels, self.flips, self._changes, self.names, unseen=bool(self.threat.unseen))
 
     def list_columns(self) -> dict[str, NDArray[Any]]:
-        """What tables hold: label, failure, log_failure, radius and proof.
+        """What tables hold: label, radius and proof, and failure and log_failure where the rule has failure masses.
 
-        For more than two classes also runner_up, and verdict where there is one.
+        For more than two classes also runner_up; verdict, attacked and is_exact where there are some.
         """
-        columns = {name: getattr(self, name) for name in _ARRAYS} | {"proof": self.proof}
+        has_masses = self.rule != "mean" and not (len(self) and np.isnan(self.failure).all())
+        names = _ARRAYS if has_masses else ("label", "radius")
+        columns = {name: getattr(self, name) for name in names} | {"proof": self.proof}
         if self.classes.size > 2:
             columns["runner_up"] = self.runner_up
-        return columns if self.verdict is None else columns | {"verdict": self.verdict}
+        more = {"verdict": self.verdict, "attacked": self.attacked, "is_exact": self.is_exact}
+        return columns | {name: value for name, value in more.items() if value is not None}
 
 
 def write_radius(radius: float) -> str:

@@ -20,10 +20,56 @@ from derand.model import Model
 from derand.noise import Noise
 from derand.perturbation import Perturbation
 
+LibraryLabels = Callable[[FloatArray], IntArray]
+"""Labels of rows, 0, 1, ..., as the library gives them that a model was read from; -1 where it gives none."""
+DEFAULT_BUDGET = 50_000
+"""Nodes that the search of a model with trees may look at for each row."""
+
 PROOFS = ("none", "paper", "dual", "exact")
 """What proves a radius: nothing; the mass on the failing tail, as in the paper; a multiplier of the distance
 (duality); or a worst case without any gap."""
 NO_PROOF, PAPER, DUAL, EXACT = range(4)
+
+
+class SearchedRows(NamedTuple):
+    """What the search of a model with trees found; arrays of shape (n_rows,).
+
+    Attributes
+    ----------
+    witness : array of shape (n_rows, n_features)
+        A changed row where one flips, or may flip; else the row.
+    flips : whether that one flips for certain, by more than the model that is meant may be off
+    is_tie : whether the search ended, and what is left lies within the rounding of the model that is meant
+    attacked : distance of the witness, infinite where there is none; None where limits alone say what may change
+    is_exact : whether the certified radius is the true one; None there, too
+    """
+
+    witness: FloatArray
+    flips: BoolArray
+    is_tie: BoolArray
+    attacked: FloatArray | None = None
+    is_exact: BoolArray | None = None
+
+
+class TreeSearch(NamedTuple):
+    """How models with trees are searched: nodes for each row, and the library's own answers where these are at hand."""
+
+    budget: int = DEFAULT_BUDGET
+    library: LibraryLabels | None = None
+
+
+DEFAULT_SEARCH = TreeSearch()
+
+
+def read_budget(budget: int | None) -> int:
+    """The nodes that a search may look at, or an error; None is the default."""
+    if budget is None:
+        return DEFAULT_BUDGET
+    if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1:
+        raise ValueError(
+            f"`budget` must be a whole number of nodes, 1 or larger, got {budget!r}: leave it out for {DEFAULT_BUDGET}."
+        )
+    return int(budget)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +86,7 @@ class Bounds:
     worst : the worst score within limits, where these alone say what may change and the rule has one; else None
     runner_up : of several classes the rival that decides; None for two
     is_preliminary : where proofs that were not asked for may give a larger radius or a smaller failure mass, or None
+    tree : of a model with trees what its search found, else None
     """
 
     label: IntArray
@@ -50,6 +97,7 @@ class Bounds:
     worst: FloatArray | None = None
     runner_up: IntArray | None = None
     is_preliminary: BoolArray | None = None
+    tree: SearchedRows | None = None
 
     @classmethod
     def merge(cls, indices: Sequence[IntArray], parts: Sequence[Bounds]) -> Bounds:
@@ -86,6 +134,8 @@ class Query:
         Whether cheaper bounds will do: they hold, but may be weaker than the others (`Bounds.is_preliminary`).
     must_look : bool
         Whether the device that computes is to refuse rows that hold NaN or infinity (`Rule.looks_on_device`).
+    search : TreeSearch
+        How models with trees are searched.
     """
 
     noise: Noise | None
@@ -96,6 +146,7 @@ class Query:
     proof: str = "best"
     preliminary: bool = False
     must_look: bool = False
+    search: TreeSearch = DEFAULT_SEARCH
 
     def run(
         self, rows: NDArray[Any], block_rows: int, ask: Callable[[FloatArray], Sequence[NDArray[Any] | None]]
@@ -130,18 +181,31 @@ def make_query(
     n_jobs: int | None = None,
     backend: str | None = None,
     proof: str = "best",
+    search: TreeSearch = DEFAULT_SEARCH,
 ) -> Query:
     """The query about so many rows, with a backend of that name, else the one that their number and the model suit.
 
-    Every certificate and every label passes here: a thread that flushes subnormal numbers to zero is refused.
+    Every certificate and every label passes here: a thread that flushes subnormal numbers to zero is refused, and so is
+    noise on trees.
     """
     require_gradual_underflow()
+    if noise is not None:
+        refuse_noise_on_trees(model)
     n_threads = count_threads(n_jobs)
     ranges = np.array(model.score_ranges, dtype=np.float64)
     widest = 0.5 * float(np.sqrt((ranges**2).sum() / len(model.members)))
     work = Work(n_rows, ranges.size, model.n_cells, float(ranges.max(initial=0.0)), widest, n_threads)
     kernels = load_backend(backend, work)
-    return Query(noise, rule, perturbation, kernels, n_threads, proof)  # type: ignore[arg-type] # see `perturbation`
+    return Query(noise, rule, perturbation, kernels, n_threads, proof, search=search)  # type: ignore[arg-type] # see `perturbation`
+
+
+def refuse_noise_on_trees(model: Model) -> None:
+    """Refuse noise where a model has trees that join many columns."""
+    if model.has_trees:
+        raise ValueError(
+            "Noise is not for a model whose trees join many columns: certify it without (noise='none', rule='mean'), "
+            "or train SmoothedClassifier or SmoothedRegressor around trees of depth 1."
+        )
 
 
 class Ends(NamedTuple):

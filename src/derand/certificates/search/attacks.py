@@ -18,8 +18,10 @@ from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand._core.threads import count_threads, run_blocks
 from derand.certificates.bounds.pairwise import build_pair
 from derand.certificates.classification import read_request, read_rows, resolve_rows
-from derand.certificates.kinds import Kind, Linear, Majority, OneSum, Pairwise, kind_of
+from derand.certificates.kinds import Kind, Linear, Majority, OneSum, Pairwise, Trees, kind_of
 from derand.certificates.results.attacks import Attacks
+from derand.certificates.rules.base import TreeSearch, make_query, read_budget
+from derand.certificates.rules.registry import find_rule
 from derand.certificates.search.feasible_set import FeasibleSet, Target, are_same
 from derand.certificates.search.linear import attack_linear
 from derand.certificates.search.nearest_flip import Search, confirm
@@ -47,6 +49,7 @@ class Request(NamedTuple):
     seed: int = 0
     others: FloatArray | None = None
     n_jobs: int | None = None
+    budget: int | None = None
 
     def label(self, rows: FloatArray) -> IntArray:
         """Labels by the function that `predict` calls."""
@@ -74,6 +77,7 @@ def attack(
     random_state: int = 0,
     others: ArrayLike | None = None,
     n_jobs: int | None = None,
+    budget: int | None = None,
 ) -> Attacks:
     """The smallest change of each row that was found to flip its answer.
 
@@ -97,6 +101,8 @@ def attack(
         Rows to walk towards, where their label differs. None is `X`.
     n_jobs : int or None
         Threads; None or -1 uses all cores.
+    budget : int or None
+        Of a model whose trees join many columns, as for `certify`: the change is the one that the search found there.
 
     Returns
     -------
@@ -119,7 +125,8 @@ def attack(
     """
     target, rows = read_target(model, X, noise, threat, rule)
     seed = read_seed(random_state)
-    return attack_rows(rows, Request(target, seed, _read_others(model, others, target.noise), n_jobs))
+    ends = _read_others(model, others, target.noise)
+    return attack_rows(rows, Request(target, seed, ends, n_jobs, read_budget(budget)))
 
 
 def read_target(
@@ -226,11 +233,32 @@ def _attack_linear(request: Request, rows: FloatArray, labels: IntArray) -> tupl
     return attack_linear(ensemble, rows, labels, request.target.perturbation)
 
 
+def _attack_trees(request: Request, rows: FloatArray, labels: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Of trees the search that certifies finds the nearest flip; a tie is one where `predict` says so."""
+    target = request.target
+    query = make_query(
+        target.model,
+        len(rows),
+        target.noise,
+        find_rule(target.rule),
+        target.perturbation,
+        n_jobs=request.n_jobs,
+        search=TreeSearch(read_budget(request.budget)),
+    )
+    (bounds,) = kind_of(target.model).bound(rows, query)
+    assert bounds.tree is not None  # of trees there is always one
+    changed = bounds.tree.witness
+    distance = np.zeros(len(rows)) if bounds.tree.attacked is None else bounds.tree.attacked
+    found = (request.label(changed) != labels) & np.isfinite(distance)
+    return np.where(found[:, None], changed, rows), np.where(found, distance, np.inf)
+
+
 NEAREST_FLIPS: dict[type[Kind], Callable[[Request, FloatArray, IntArray], tuple[FloatArray, FloatArray]]] = {
     Majority: _attack_two,
     OneSum: _attack_two,
     Pairwise: _attack_pairs,
     Linear: _attack_linear,
+    Trees: _attack_trees,
 }
 """How each kind of model is searched: changed rows and their distances, infinite where nothing was found."""
 

@@ -210,7 +210,7 @@ def _list_positions(target: Target, feature: int, own: float) -> FloatArray:
 def _explain_category(target: Target, start: FloatArray, feature: int, home: int) -> Change:
     """One category alone: the first value that flips; size 1 where there is one."""
     asked, terms = target.perturbation, target.model.member_terms
-    codes = np.unique(np.concatenate([term.codes for term in terms if feature in term.features]))
+    codes = np.unique(np.concatenate([term.category_codes.get(feature, np.empty(0)) for term in terms]))
     options = np.concatenate([codes, list_outside(codes)]) if asked.unseen else codes
     options = asked.codes.get(feature, options)
     rows = np.tile(start, (options.size, 1))

@@ -7,12 +7,13 @@ Whether a point flips is asked of the function that `predict` calls. Must not kn
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand.certificates.labels import find_labels
+from derand.certificates.rules.base import LibraryLabels
 from derand.certificates.search.worst_positions import change_categories, change_missing
 from derand.kernels.norms import measure_norms
 from derand.model import Model
@@ -27,12 +28,16 @@ _STARTS = 3
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Target:
-    """What is attacked: a model by a rule under a noise, within a perturbation."""
+    """What is attacked: a model by a rule under a noise, within a perturbation.
+
+    `library` gives the answers of the library that the model was read from, where it is at hand.
+    """
 
     model: Model
     noise: Noise | None
     rule: str
     perturbation: Perturbation
+    library: LibraryLabels | None = field(default=None, kw_only=True)
 
     def label(self, rows: FloatArray, n_jobs: int | None = None) -> IntArray:
         """Labels by the function that `predict` calls."""

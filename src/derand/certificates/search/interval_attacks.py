@@ -16,9 +16,12 @@ from derand._core.arrays import FloatArray, IntArray
 from derand._core.threads import count_threads, run_blocks
 from derand.certificates.bounds.linear import LinearSum
 from derand.certificates.bounds.packing import PackedTerms, Problem, pose_sum
-from derand.certificates.kinds import Linear, kind_of
+from derand.certificates.bounds.trees import bound_scores
+from derand.certificates.kinds import Linear, Trees, kind_of
 from derand.certificates.regression import check_radius, find_answers, require_number
 from derand.certificates.results.attacks import IntervalAttacks
+from derand.certificates.rules.base import DEFAULT_BUDGET
+from derand.certificates.rules.trees import open_ball
 from derand.certificates.search.attacks import count_block_rows, read_seed, read_target
 from derand.certificates.search.cell_weights import orient_scores, weigh_cells
 from derand.certificates.search.feasible_set import FeasibleSet, Target
@@ -122,6 +125,8 @@ def attack_interval(
     answers, changed = np.stack([value, value]), np.stack([rows, rows])
     if isinstance(kind_of(ensemble), Linear):
         answers, changed = _attack_linear(ensemble, rows, asked, size, value)
+    elif isinstance(kind_of(ensemble), Trees):
+        answers, changed = _attack_trees(ensemble, rows, asked, size, value, n_jobs)
     else:
         request = _Request(target, ensemble, pose_sum(ensemble), size, seed)
 
@@ -154,6 +159,25 @@ def _attack_linear(
         found = find_answers(model, points, None, rule="mean", n_jobs=1)
         better = found > value if end else found < value
         answers[end, better], changed[end, better] = found[better], points[better]
+    return answers, changed
+
+
+def _attack_trees(
+    model: AdditiveEnsemble,
+    rows: FloatArray,
+    perturbation: Perturbation,
+    radius: float,
+    value: FloatArray,
+    n_jobs: int | None,
+) -> tuple[FloatArray, FloatArray]:
+    """Answers and rows at both ends of a sum of trees: what the search that certifies has found."""
+    reach = open_ball(radius, perturbation.norm, len(rows))
+    found = bound_scores(model.as_sum(), rows, perturbation, DEFAULT_BUDGET, count_threads(n_jobs), reach)
+    answers, changed = np.stack([value, value]), np.stack([rows, rows])
+    for end, points in enumerate((found.least_witness, found.most_witness)):
+        there = find_answers(model, points, None, rule="mean", n_jobs=n_jobs)
+        better = there > value if end else there < value
+        answers[end, better], changed[end, better] = there[better], points[better]
     return answers, changed
 
 

@@ -8,14 +8,17 @@ numbers nearer to their own values and with fewer digits); and the checks: whate
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.pairwise import build_pair
+from derand.certificates.bounds.tree_labels import differs_surely
 from derand.certificates.kinds import Linear, Pairwise, kind_of, stands_for_another
 from derand.certificates.search.feasible_set import Target, are_same
 from derand.certificates.search.linear import attack_linear
@@ -58,6 +61,19 @@ def search_witnesses(target: Target, rows: FloatArray, labels: IntArray) -> tupl
     return flips, witnesses
 
 
+def search_seen_first(target: Target, rows: FloatArray, labels: IntArray) -> tuple[BoolArray, FloatArray]:
+    """`search_witnesses`, by categories that training saw wherever that is found to flip, else by any."""
+    perturbation = target.perturbation
+    if not (perturbation.unseen and perturbation.l0 and target.model.categorical_features):
+        return search_witnesses(target, rows, labels)
+    seen = replace(target, perturbation=replace(perturbation, unseen=False))
+    flips, witnesses = search_witnesses(seen, rows, labels)
+    left = np.flatnonzero(~flips)
+    if left.size:
+        flips[left], witnesses[left] = search_witnesses(target, rows[left], labels[left])
+    return flips, witnesses
+
+
 def _search_pairs(
     ensemble: AdditiveEnsemble, target: Target, rows: FloatArray, labels: IntArray
 ) -> tuple[BoolArray, FloatArray]:
@@ -77,7 +93,7 @@ def _search_pairs(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Verifier(Target):
-    """Rows with their labels, and what decides whether a changed row flips."""
+    """Rows with their labels, and what decides whether a changed row flips: the library alone, where it is given."""
 
     rows: FloatArray
     labels: IntArray
@@ -88,6 +104,11 @@ class Verifier(Target):
         """Whether each point has another label than the row that it belongs to."""
         if not at.size:
             return np.zeros(0, dtype=bool)
+        if self.library is not None:
+            after = self.library(points)
+            return np.asarray((after >= 0) & (after != self.labels[at]))
+        if self.with_error and self.model.has_trees:
+            return differs_surely(self.model.members[0], points, self.labels[at])
         other = self.label(points, 1) != self.labels[at]
         return np.asarray(other & self._is_sure(points, at))
 
@@ -110,13 +131,14 @@ class Verifier(Target):
         if others or kind_of(member).effective_noise(self.noise) is not None:
             return False
         scores, errors = member.score(points), member.bound_errors(points)
+        home = self.labels[at]
         if member.threshold is not None:
-            return np.asarray(np.abs(scores - member.threshold) > errors)
+            ahead = scores - member.threshold
+            return np.asarray(np.where(home == 0, ahead > errors, -ahead >= errors))
         scores, every = scores + np.array(member.offsets), np.arange(at.size)
-        highest = (scores + errors)[every, self.labels[at]]
-        lowest = scores - errors
-        lowest[every, self.labels[at]] = -np.inf
-        return np.asarray(lowest.max(axis=1) > highest)
+        highest, lowest = (scores + errors)[every, home][:, None], scores - errors
+        is_lower = np.arange(lowest.shape[1]) < home[:, None]  # which wins where both are equal
+        return np.asarray(((lowest > highest) | ((lowest >= highest) & is_lower)).any(axis=1))
 
 
 def shrink_witnesses(verifier: Verifier, changed: FloatArray) -> FloatArray:
@@ -202,74 +224,128 @@ def _subtract_outputs(member: AdditiveEnsemble) -> AdditiveEnsemble:
 def _subtract_terms(member: AdditiveEnsemble, rows: FloatArray, changed: FloatArray, noise: Noise | None) -> FloatArray:
     """What a change takes off the expected score, by column; a term of several columns counts in each of them."""
     lost = np.zeros(rows.shape)
-    for term in member.terms:
+    for term in member.terms:  # columns of one tree term count alike
         size = expect_term(term, rows, noise) - expect_term(term, changed, noise)
         lost[:, list(term.features)] += size[:, None]
     return np.nan_to_num(lost)
 
 
-def refine_change(
-    verifier: Verifier, row: int, changed: FloatArray, whole: Collection[int] = (), dates: Collection[int] = ()
+def refine_changes(
+    verifier: Verifier,
+    changed: FloatArray,
+    whole: Collection[int] = (),
+    dates: Collection[int] = (),
+    decimals: Mapping[int, int] = MappingProxyType({}),
 ) -> FloatArray:
-    """A changed row with each number as near to its own value as was found to flip, and with few digits.
+    """Changed rows with each number as near to its own value as was found to flip, and with few digits.
 
-    `whole` are columns whose whole numbers stay whole, `dates` those in days.
+    `whole` are columns whose whole numbers stay whole, `dates` those in days; `decimals` says with how many decimals a
+    column is written.
     """
-    own, at = verifier.rows[row], np.array([row])
-    if not verifier.flips(changed[None], at)[0]:
-        return changed  # the model stands for another one, and is too near to its threshold
-
-    def flips(points: FloatArray) -> BoolArray:
-        belongs = np.full(len(points), row)
-        return np.asarray(verifier.allows(points, belongs) & verifier.flips(points, belongs))
-
-    moves = np.nan_to_num(np.abs(changed - own) / verifier.perturbation.units)
-    moves[list(verifier.model.categorical_features)] = 0.0
-    kept = changed
-    for feature in np.argsort(-moves, kind="stable")[: np.count_nonzero(moves)].tolist():
-        step = float(verifier.perturbation.steps[feature])
-        if not step and feature in whole and float(own[feature]).is_integer() and float(kept[feature]).is_integer():
-            step = 1.0
-        kept = _pull_back(flips, own, kept, feature, step, fractions=(1, 86_400) if feature in dates else ())
+    at = np.flatnonzero(verifier.flips(changed, np.arange(len(changed))))
+    # of others the model stands for another one, and is too near to its threshold
+    moves = np.nan_to_num(np.abs(changed - verifier.rows) / verifier.perturbation.units)
+    moves[:, list(verifier.model.categorical_features)] = 0.0
+    order, counts = np.argsort(-moves, axis=1, kind="stable"), np.count_nonzero(moves, axis=1)
+    kept = changed.copy()
+    for k in range(int(counts[at].max(initial=0))):
+        part = at[counts[at] > k]
+        for feature in np.unique(order[part, k]).tolist():
+            here = part[order[part, k] == feature]
+            step = float(verifier.perturbation.steps[feature])
+            own, is_stepped = verifier.rows[here, feature], np.full(here.size, bool(step))
+            if not step and feature in whole:
+                step, is_stepped = 1.0, (np.rint(own) == own) & (np.rint(kept[here, feature]) == kept[here, feature])
+            short = _Rounding((1, 86_400) if feature in dates else (), decimals.get(feature))
+            for some, size in ((here[is_stepped], step), (here[~is_stepped], 0.0)):
+                if some.size:
+                    kept[some, feature] = _pull_back(verifier, kept[some], some, feature, size, short)
+    for feature, places in decimals.items():  # numbers that appear have nothing to be near to
+        here = at[np.isnan(verifier.rows[at, feature]) & ~np.isnan(kept[at, feature])]
+        for way in (np.floor, np.ceil):
+            tried = kept[here].copy()
+            tried[:, feature] = way(tried[:, feature] * 10.0**places) / 10.0**places
+            good = verifier.allows(tried, here) & verifier.flips(tried, here)
+            kept[here[good]] = tried[good]
     return kept
 
 
+class _Rounding(NamedTuple):
+    """How values of a column are short: multiples of 1 / fraction, or decimals as the column is written with."""
+
+    fractions: Sequence[int] = ()
+    decimals: int | None = None
+
+    def list_short(self, before: float, after: float) -> list[float]:
+        """Values of few digits at or beyond `after`, seen from `before`, and one short of it as the column is written;
+        the shortest first."""
+        move = abs(after - before)
+        if not math.isfinite(move) or move == 0:
+            return []
+        if self.fractions:
+            level = math.floor if after < before else math.ceil
+            return [level(after * fraction) / fraction for fraction in self.fractions]
+        outward, inward = (ROUND_FLOOR, ROUND_CEILING) if after < before else (ROUND_CEILING, ROUND_FLOOR)
+        first, exact = math.floor(math.log10(move)), Decimal(after)
+        steps = [Decimal(1).scaleb(first - digits) for digits in _DIGITS_OF_A_MOVE]
+        if self.decimals is None:
+            return [_round_to(exact, step, outward) for step in steps]
+        own = Decimal(1).scaleb(-self.decimals)
+        coarse = [_round_to(exact, step, outward) for step in (*(step for step in steps if step > own), own)]
+        return [
+            *coarse,
+            _round_to(exact, own, inward),
+            *(_round_to(exact, step, outward) for step in steps if step < own),
+        ]
+
+
+def _round_to(value: Decimal, step: Decimal, rounding: str) -> float:
+    return float((value / step).to_integral_value(rounding) * step)
+
+
 def _pull_back(
-    flips: Flips, own: FloatArray, changed: FloatArray, feature: int, step: float, fractions: Sequence[int]
+    verifier: Verifier, changed: FloatArray, at: IntArray, feature: int, step: float, short: _Rounding
 ) -> FloatArray:
-    """The same with one number as near to its own value as was found to flip, and with few digits."""
-    before, after = float(own[feature]), float(changed[feature])
-    near = before
+    """One number of each row as near to its own value as was found to flip, and with few digits."""
+
+    def flips(values: FloatArray, tried: BoolArray) -> BoolArray:
+        rows, columns = np.nonzero(tried)
+        points = changed[rows]
+        points[:, feature] = values[rows, columns]
+        good = np.zeros(tried.shape, dtype=bool)
+        good[rows, columns] = verifier.allows(points, at[rows]) & verifier.flips(points, at[rows])
+        return good
+
+    before, after, every = verifier.rows[at, feature], changed[:, feature].copy(), np.arange(at.size)
+    near = before.copy()
     for _ in range(_PASSES):
         positions = _list_between(before, near, after, step)
-        if not positions.size:
-            break
-        tried = np.tile(changed, (positions.size, 1))
-        tried[:, feature] = positions
-        good = np.flatnonzero(flips(tried))
-        if not good.size:
-            near = float(positions[-1])
-            continue
-        first = int(good[0])
-        after, near = float(positions[first]), float(positions[first - 1]) if first else near
-    found = changed.copy()
-    found[feature] = after
-    if not step:
-        start = found.copy()
-        start[feature] = before
-        found[feature] = round_flip(start, feature, after, flips, fractions=fractions)
-    return found
+        is_new = (positions != near[:, None]) & (positions != after[:, None])
+        good = flips(positions, is_new)
+        found, first = good.any(axis=1), good.argmax(axis=1)
+        before_it = np.where(is_new[every, first - 1] & (first > 0), positions[every, first - 1], near)
+        last = positions[every, is_new.shape[1] - 1 - is_new[:, ::-1].argmax(axis=1)]
+        near = np.where(found, before_it, np.where(is_new.any(axis=1), last, near))
+        after = np.where(found, positions[every, first], after)
+    if step:
+        return after
+    listed = [short.list_short(*ends) for ends in zip(before.tolist(), after.tolist(), strict=True)]
+    values = np.full((at.size, max(map(len, listed), default=0) + 1), np.nan)
+    for row, tried in enumerate(listed):
+        values[row, : len(tried)] = tried
+    good = flips(values, ~np.isnan(values) & (values != before[:, None]))
+    values[:, -1], good[:, -1] = after, True
+    return np.asarray(values[every, good.argmax(axis=1)])
 
 
-def _list_between(before: float, near: float, after: float, step: float) -> FloatArray:
+def _list_between(before: FloatArray, near: FloatArray, after: FloatArray, step: float) -> FloatArray:
     """Values between one that was tried and one that flips, from the nearest on: multiples of a step, or any."""
+    shares = np.arange(1, _PARTS) / _PARTS
     if not step:
-        positions = near + (after - near) * np.arange(1, _PARTS) / _PARTS
-        return np.asarray(positions[(positions != near) & (positions != after)])
-    first, last = (round(abs(end - before) / step) for end in (near, after))
-    counts = np.unique(np.linspace(first, last, _PARTS + 1).round()[1:-1])
-    counts = counts[(counts > first) & (counts < last)]
-    return np.asarray(before - counts * step if after < before else before + counts * step)
+        return np.asarray(near[:, None] + (after - near)[:, None] * shares)
+    first, last = (np.rint(np.abs(end - before) / step)[:, None] for end in (near, after))
+    counts = np.rint(first + (last - first) * shares) * step
+    return np.where((after < before)[:, None], before[:, None] - counts, before[:, None] + counts)
 
 
 def round_flip(start: FloatArray, feature: int, after: float, flips: Flips, *, fractions: Sequence[int] = ()) -> float:
@@ -283,18 +359,9 @@ def round_flip(start: FloatArray, feature: int, after: float, flips: Flips, *, f
     >>> round_flip(np.array([2400.0]), 0, 1870.91, lambda rows: rows[:, 0] < 1871)
     1870.0
     """
-    before = float(start[feature])
-    move = abs(after - before)
-    if not math.isfinite(move) or move == 0:
+    tried = _Rounding(fractions).list_short(float(start[feature]), after)
+    if not tried:
         return after
-    if fractions:
-        level = math.floor if after < before else math.ceil
-        tried = [level(after * fraction) / fraction for fraction in fractions]
-    else:
-        first = math.floor(math.log10(move))
-        rounding = ROUND_FLOOR if after < before else ROUND_CEILING
-        steps = [Decimal(1).scaleb(first - digits) for digits in _DIGITS_OF_A_MOVE]
-        tried = [float((Decimal(after) / step).to_integral_value(rounding) * step) for step in steps]
     rows = np.tile(start, (len(tried), 1))
     rows[:, feature] = tried
     good = np.flatnonzero(flips(rows))

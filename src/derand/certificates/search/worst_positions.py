@@ -126,7 +126,7 @@ class _Curve(NamedTuple):
 
 def expect_term(term: Term, rows: FloatArray, noise: Noise | None) -> FloatArray:
     """Score of a term of one output in each row, or what is expected under noise, (n_rows,), to nearest."""
-    if not term.axes or term.slope is not None:
+    if not term.axes or term.slope is not None or term.is_tree:
         return np.asarray(term.score_rows(rows), dtype=np.float64).reshape(len(rows))
     if len(term.axes) > 1:
         return expect_grid(term, rows[:, list(term.features)], noise)

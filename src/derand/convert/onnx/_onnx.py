@@ -12,10 +12,11 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, softmax
 
 from derand import __version__
 from derand._core.arrays import EPSILON, FloatArray, IntArray
@@ -29,6 +30,8 @@ from derand.model import AdditiveEnsemble, Model, Slope, is_model
 from derand.tables import TableEncoding
 
 _FEWEST_PROBES, _MOST_PROBES = 2_000, 20_000
+_LARGEST_ERROR = 1e-12
+"""Of probabilities: runtimes have exponential functions of their own."""
 _ABOUT = (
     "The base score of a model of derand, without smoothing. Radii that were certified under noise speak of the "
     "smoothed model; those of the rule mean without noise speak of this one."
@@ -44,24 +47,28 @@ class OnnxExport:
     inputs : tuple of str
         Names of the inputs: "X" alone, a matrix of doubles, or one per column.
     outputs : tuple of str
-        "score" and "label", or "value".
+        "score" and "label", and "probability" where the score says how likely each class is; or "value".
     n_bytes : int
         Size of the file.
     checked_rows : int
         On how many rows onnxruntime gave the same scores and labels, to the last bit; 0 where it is not installed.
+    probability_error : float or None
+        By how much probabilities differed there at most; None without probabilities or rows.
     """
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
     n_bytes: int
     checked_rows: int
+    probability_error: float | None = None
 
 
 def export_onnx(model: Any, path: PathLike) -> OnnxExport:
     """Write the base score of a model, without smoothing, as ONNX, for those who serve it elsewhere.
 
     Needs onnx (the extra "onnx"). Where onnxruntime is installed, scores and labels are compared with the model's own
-    on every edge and beside it, and nothing is written unless they are the same to the last bit.
+    on every edge and beside it, and nothing is written unless they are the same to the last bit; probabilities may
+    differ by 1e-12.
 
     Parameters
     ----------
@@ -74,9 +81,10 @@ def export_onnx(model: Any, path: PathLike) -> OnnxExport:
         Inputs: where no column is a category, "X", a matrix of doubles in the order of the training columns; else one
         matrix of one column per column, by its name: text for categories of text (the empty text where it is missing),
         doubles for all else (NaN where it is missing; truth values are 0 and 1). A bare model has "X" with codes.
-        Outputs: "score", of two classes above 0 for the second one, of several one per class, and "label"; "value" for
-        a number. The score of a vote is how far the second class is ahead, as a share of all weight. A missing number
-        that the model refuses is an error of the runtime: an index out of bounds.
+        Outputs: "score", of two classes above 0 for the second one, of several one per class; "label"; "probability",
+        (n_rows, n_classes), of classifiers by the rule "mean" that have some: what `predict_proba` makes of that score.
+        "value" for a number. The score of a vote is how far the second class is ahead, as a share of all weight. A
+        missing number that the model refuses is an error of the runtime: an index out of bounds.
 
     Examples
     --------
@@ -91,11 +99,55 @@ def export_onnx(model: Any, path: PathLike) -> OnnxExport:
     subject = _open_model(model)
     graph, outputs = _draw(subject)
     content = graph.serialize(_tell_facts(subject), __version__, _ABOUT)
-    checked = _check(content, subject, outputs)
+    checked, error = _check(content, subject, outputs)
     with replace_when_done(path) as draft:
         draft.write_bytes(content)
     names = (MATRIX,) if subject.columns is None else tuple(column.name for column in subject.columns)
-    return OnnxExport(names, outputs, len(content), checked)
+    return OnnxExport(names, outputs, len(content), checked, error)
+
+
+class Link(NamedTuple):
+    """What makes probabilities of scores: "logit" or "share" of `slope * score + shift`, of several classes a shift
+    each."""
+
+    kind: str
+    slope: float
+    shift: FloatArray
+
+    @classmethod
+    def find(cls, model: Any, ensemble: Model) -> Link | None:
+        """That of a fitted classifier; None where its score says nothing about probabilities."""
+        kind = getattr(model, "link_", "logit" if getattr(model, "score_is_log_odds", False) else "none")
+        n_classes, n_outputs = ensemble.n_classes, ensemble.members[0].n_outputs
+        if getattr(model, "rule", None) != "mean" or kind == "none" or ensemble.weights is not None:
+            return None
+        if not n_classes or n_outputs != (1 if n_classes == 2 else n_classes):
+            return None
+        slope, *shift = np.asarray(getattr(model, "calibration_", (1.0, *np.zeros(n_outputs)))).tolist()
+        return cls(kind, slope, np.array(shift))
+
+    def read(self, scores: FloatArray) -> FloatArray:
+        """Probabilities of scores, (n_rows, n_classes)."""
+        places = self.slope * scores.reshape(len(scores), -1) + self.shift
+        if places.shape[1] > 1:
+            return np.asarray(softmax(places, axis=1) if self.kind == "logit" else places)
+        if self.kind == "logit":
+            return np.concatenate([expit(-places), expit(places)], axis=1)
+        share = np.clip(places + 0.5, 0.0, 1.0)
+        return np.concatenate([1 - share, share], axis=1)
+
+    def draw(self, graph: Graph, score: str) -> str:
+        """The same as operations."""
+        matrix = graph.apply("Reshape", score, graph.hold(np.array([-1, self.shift.size])))
+        places = graph.apply("Add", graph.apply("Mul", matrix, graph.hold(self.slope)), graph.hold(self.shift[None, :]))
+        if self.shift.size > 1:
+            return graph.apply("Softmax", places, axis=1) if self.kind == "logit" else places
+        if self.kind == "logit":
+            ways = [graph.apply("Sigmoid", graph.apply("Neg", places)), graph.apply("Sigmoid", places)]
+            return graph.apply("Concat", *ways, axis=1)
+        moved = graph.apply("Add", places, graph.hold(0.5))
+        share = graph.apply("Max", graph.apply("Min", moved, graph.hold(1.0)), graph.hold(0.0))
+        return graph.apply("Concat", graph.apply("Sub", graph.hold(1.0), share), share, axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,6 +160,7 @@ class _Subject:
     classes: NDArray[Any]
     names: list[str]
     """Of the columns, where they have names."""
+    link: Link | None = None
 
     @property
     def n_outputs(self) -> int:
@@ -116,17 +169,28 @@ class _Subject:
 
     @property
     def outputs(self) -> tuple[str, ...]:
-        return _name_outputs(self.model)
+        return _name_outputs(self.model, self.link)
 
 
-def _name_outputs(model: Model) -> tuple[str, ...]:
+def _name_outputs(model: Model, link: Link | None) -> tuple[str, ...]:
     first = model.members[0]
     if first.offset is not None:
         return ("value",)
-    return ("score", "label") if model.n_classes else ("score",)
+    chances = () if link is None else ("probability",)
+    return ("score", "label", *chances) if model.n_classes else ("score",)
 
 
 def _open_model(model: Any) -> _Subject:
+    subject = _open(model)
+    if subject.model.has_trees:
+        raise ValueError(
+            "Trees that join many columns are not written as ONNX, whose trees compare and add in single precision: "
+            "export the model by its own library."
+        )
+    return subject
+
+
+def _open(model: Any) -> _Subject:
     if is_model(model):
         return _Subject(model, None, np.arange(model.n_classes), [])
     ensemble, encoding = getattr(model, "ensemble_", None), getattr(model, "encoding_", None)
@@ -135,8 +199,9 @@ def _open_model(model: Any) -> _Subject:
             "`model` must be an AdditiveEnsemble, a WeightedVote or a fitted classifier or regressor of derand, got "
             f"a {type(model).__name__}."
         )
-    columns = list_columns(encoding, _name_outputs(ensemble)) if encoding.categories else None
-    return _Subject(ensemble, columns, np.asarray(getattr(model, "classes_", [])), list(encoding.names or ()))
+    link = Link.find(model, ensemble)
+    columns = list_columns(encoding, _name_outputs(ensemble, link)) if encoding.categories else None
+    return _Subject(ensemble, columns, np.asarray(getattr(model, "classes_", [])), list(encoding.names or ()), link)
 
 
 def _tell_facts(subject: _Subject) -> dict[str, str]:
@@ -168,6 +233,9 @@ def _draw(subject: _Subject) -> tuple[Graph, tuple[str, ...]]:
     if "label" in outputs:
         label = graph.apply("Gather", graph.hold(subject.classes), chosen, axis=0)
         graph.add_output("label", label, subject.classes.dtype, None)
+    if subject.link is not None:
+        chances = subject.link.draw(graph, score)
+        graph.add_output("probability", chances, np.dtype(np.float64), subject.classes.size)
     return graph, outputs
 
 
@@ -306,30 +374,38 @@ class _Reader:
         return self.graph.apply("Gather", MATRIX, self.graph.hold(np.array([feature])), axis=1)
 
 
-def _check(content: bytes, subject: _Subject, outputs: Sequence[str]) -> int:
-    """Compare the graph with the model on every edge; the number of rows, 0 where there is no runtime."""
+def _check(content: bytes, subject: _Subject, outputs: Sequence[str]) -> tuple[int, float | None]:
+    """Compare the graph with the model on every edge; the number of rows, 0 where there is no runtime, and by how much
+    probabilities differ."""
     try:
         import onnxruntime
     except ImportError:
-        return 0
+        return 0, None
     options = onnxruntime.SessionOptions()
     options.log_severity_level, options.intra_op_num_threads = 3, 1
     session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     rows = _probe(subject)
     given = dict(zip(outputs, session.run(list(outputs), _as_feed(subject, rows)), strict=True))
-    for name, ours in compute_outputs(subject.model, subject.classes, rows).items():
-        if not np.array_equal(given[name], ours):
+    error = None
+    for name, ours in compute_outputs(subject.model, subject.classes, rows, subject.link).items():
+        is_equal = np.array_equal(given[name], ours)
+        if name == "probability":
+            error = float(np.abs(given[name] - ours).max(initial=0.0))
+            is_equal = error <= _LARGEST_ERROR
+        if not is_equal:
             raise ValueError(
                 f"`model` cannot be written: onnxruntime {onnxruntime.__version__} computes another {name} than the "
                 "model itself. Please report it with the versions of onnx and onnxruntime."
             )
-    return len(rows)
+    return len(rows), error
 
 
-def compute_outputs(model: Model, classes: NDArray[Any], rows: FloatArray) -> dict[str, NDArray[Any]]:
+def compute_outputs(
+    model: Model, classes: NDArray[Any], rows: FloatArray, link: Link | None = None
+) -> dict[str, NDArray[Any]]:
     """What the outputs must be on encoded rows, computed by the model itself."""
     sums = [member.score(rows) + compute_shift(member) for member in model.members]
-    outputs = _name_outputs(model)
+    outputs = _name_outputs(model, link)
     if model.weights is None:
         score = sums[0] / model.members[0].levels
         chosen = sums[0].argmax(axis=1) if sums[0].ndim == 2 else (sums[0] > 0).astype(np.int64)
@@ -343,6 +419,8 @@ def compute_outputs(model: Model, classes: NDArray[Any], rows: FloatArray) -> di
     found = {outputs[0]: np.asarray(score)}
     if "label" in outputs:
         found["label"] = np.asarray(classes[chosen])
+    if link is not None:
+        found["probability"] = link.read(found["score"])
     return found
 
 

@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from derand._core.arrays import EPSILON, FloatArray, IntArray
-from derand.convert._cells import CellAxis, CellFunctions, Total, connect, require_small
+from derand.convert._cells import CellAxis, CellFunctions, Total, connect, is_small
+from derand.convert._forests import Forest, join_forests, open_shape, shape_forest
+from derand.convert._grids import grow_cells
 from derand.convert._reading import Reading
 from derand.convert.pipelines._links import REFUSED, UNSEEN, Affine, Column, is_nan
-from derand.model import Line
+from derand.convert.pipelines._tree_folding import fold_forest
+from derand.model import Line, TreeShape
 from derand.tables import TableEncoding
-
-CURE = "let the last step join fewer of them"
 
 
 class _Part(NamedTuple):
@@ -110,6 +111,7 @@ class Folded:
                 self.refused += [(column.source, gap) for cell, gap in odd if column.apply_cell(cell) is REFUSED]
         self._parts = [*_list_parts(reading, self.intercept.size), *self._fold_lines()]
         self._used = {feature for part in self._parts for feature in part.features}
+        self._used.update(feature for shape in reading.trees for feature in shape.columns.tolist())
         self._cells = {source: self._make_cells(source) for source in sorted({column.source for column in columns})}
         self._add_parts()
         self._refuse_mixed_lines()
@@ -117,10 +119,16 @@ class Folded:
 
     def _add_parts(self) -> None:
         """Add up the functions of columns that belong together."""
-        sources = [({self._columns[feature].source for feature in part.features}, part) for part in self._parts]
-        for group, own in connect(sources):
+        read: list[tuple[Sequence[int], _Part | TreeShape]] = [(part.features, part) for part in self._parts]
+        read += [(np.unique(shape.columns).tolist(), shape) for shape in self._reading.trees]
+        sources = [({self._columns[feature].source for feature in features}, part) for features, part in read]
+        for group, mixed in connect(sources):
             axes = {source: self._cells[source].axis for source in group}
-            require_small("Trees", {source: axis.size for source, axis in axes.items()}, self._encoding, CURE)
+            own = [part for part in mixed if isinstance(part, _Part)]
+            is_many = not is_small({source: axis.size for source, axis in axes.items()}, self._encoding)
+            if is_many or len(own) < len(mixed):
+                self._add_trees(own, [part for part in mixed if not isinstance(part, _Part)], axes)
+                continue
             total = Total(tuple(axis.size for axis in axes.values()), self.intercept.size)
             for part in own:
                 values = self._evaluate(part, group)
@@ -130,6 +138,34 @@ class Folded:
                     largest = float(np.abs(self._cells[column.source].numbers(column)).max())
                     self.error += part.slope_error * largest + EPSILON * float(np.abs(values).max())
             self.functions.take(axes, total)
+
+    def _add_trees(self, parts: Sequence[_Part], shapes: Sequence[TreeShape], axes: Mapping[int, CellAxis]) -> None:
+        """Functions of columns that are too many for one function of cells: trees, each folded split by split."""
+        divisor = max((shape.divisor for shape in shapes), default=1)
+        forests = [_open_trees(shape) for shape in shapes]
+        for part in parts:
+            if part.slope is not None:
+                raise ValueError("The last step has a line of a column that its trees split: use trees or lines alone.")
+            codes = self._reading.encoding.categories
+            own = [
+                CellAxis(feature, edges, len(codes[feature]) if feature in codes else None, takes)
+                for feature, edges, takes in zip(part.features, part.edges, part.takes_missing, strict=True)
+            ]
+            # its errors are those that the reading has for all rows: its leaves count for nothing
+            forests.append(grow_cells(own, np.concatenate([part.values * divisor, 0 * part.values], axis=-1)))
+            self.error += EPSILON * float(np.abs(part.values).max())
+        refused = frozenset(source for source, axis in axes.items() if not axis.takes_missing)
+        inner = self._reading.encoding
+        folded = fold_forest(join_forests(forests), self._columns, inner, self._encoding, refused)
+        rounding = max((shape.rounding for shape in shapes), default=0.0)
+        found, lone = shape_forest(folded, self._encoding, rounding, divisor)
+        n_outputs = self.intercept.size
+        if found is not None:
+            values, magnitudes = np.split(found.values, [n_outputs], axis=1)
+            self.functions.trees.append(found._replace(values=values, magnitudes=magnitudes))
+        for leaf in lone:
+            self.intercept = self.intercept + leaf[:n_outputs] / divisor
+            self.error += 2 * EPSILON * float(np.abs(self.intercept).max())
 
     def _refuse_mixed_lines(self) -> None:
         stepped = [one.feature for one in self.functions.shapes]
@@ -225,6 +261,8 @@ class Folded:
             return cell is UNSEEN and at not in self._reading.encoding.categories
         if at not in self._used:
             return not self._takes_missing(at)
+        if any(at in shape.refused for shape in self._reading.trees):
+            return True
         return not all(part.takes_missing[part.features.index(at)] for part in self._parts if at in part.features)
 
     def _takes_missing(self, at: int) -> bool:
@@ -320,6 +358,12 @@ def _list_parts(reading: Reading, n_outputs: int) -> list[_Part]:
         values = np.asarray(grid.values, dtype=np.float64).reshape(*sizes, n_outputs)
         found.append(_Part(grid.features, tuple(map(np.asarray, grid.edges)), missing, values))
     return found
+
+
+def _open_trees(shape: TreeShape) -> Forest:
+    """The nodes of trees, with the magnitudes of leaves beside their values."""
+    magnitudes = np.abs(shape.values) if shape.magnitudes is None else shape.magnitudes
+    return open_shape(shape._replace(values=np.concatenate([shape.values, magnitudes], axis=1)))
 
 
 def _add_lines(source: int, lines: Sequence[_OwnLine]) -> Line:

@@ -20,6 +20,7 @@ from derand.convert._reading import RawScores, Reading
 from derand.convert._registry import read_model
 from derand.convert.pipelines._folding import Folded, read_categories
 from derand.convert.pipelines._links import Column
+from derand.convert.pipelines._smoothing import fold_noise
 from derand.convert.pipelines._transformers import Seen, trace
 from derand.tables import TableEncoding
 
@@ -54,6 +55,9 @@ def read(model: Any) -> Reading:
     folded = Folded(reading, columns, encoding, seen.dropped)
     computed = {column.source for column in columns if any(link.computes for link in column.links)}
     lone = folded.intercept.size == 1 and np.ndim(reading.intercept) == 0
+    noise, noise_error = None, 0.0
+    if reading.noise is not None:
+        noise, noise_error = fold_noise(reading, columns, n_features, plain.name)
     source = " > ".join(type(step).__name__ for step in real[:-1])
     return replace(
         reading,
@@ -62,8 +66,10 @@ def read(model: Any) -> Reading:
         grids=tuple(folded.functions.grids),
         tables=tuple(folded.functions.tables),
         lines=tuple(folded.lines),
+        trees=tuple(folded.functions.trees),
         intercept=float(folded.intercept[0]) if lone else folded.intercept,
-        arithmetic_error=reading.arithmetic_error + folded.error,
+        arithmetic_error=reading.arithmetic_error + folded.error + noise_error,
+        noise=noise,
         raw_scores=_make_raw_scores(model, reading, encoding, folded.refused),
         refused=tuple(sorted(set(folded.refused))),
         precise=tuple(sorted(computed - set(categories))),

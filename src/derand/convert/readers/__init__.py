@@ -5,6 +5,6 @@ A module of a library whose own files are read has `load_file(path)` as well.
 
 from __future__ import annotations
 
-from derand.convert.readers._sklearn_wrappers import Wrapped, unwrap_threshold
+from derand.convert.readers._sklearn_wrappers import Wrapped, has_own_threshold, unwrap_threshold
 
-__all__ = ["Wrapped", "unwrap_threshold"]
+__all__ = ["Wrapped", "has_own_threshold", "unwrap_threshold"]

@@ -18,10 +18,10 @@ from derand._core.arrays import FloatArray, IntArray
 from derand._core.later import import_extra
 from derand.convert._columns import require_fitted
 from derand.convert._edges import after_single
-from derand.convert._trees import DOUBLE, LEAF, Tree, TreeReading
+from derand.convert._forests import LEAF
+from derand.convert._trees import DOUBLE, Tree, TreeReading
 from derand.tables import TableEncoding
 
-CURE = "train it with depth=1"
 _OWN = "PythonUserDefinedPerObject"
 NUMBERS = ("RMSE", "MAE", "Quantile", "Expectile", "MAPE", "Huber", "Lq", "LogCosh", _OWN)
 """Losses whose raw score is the answer."""
@@ -60,7 +60,6 @@ def read(model: Any) -> TreeReading:
         source,
         n_roundings=len(trees) + 4,
         unit=DOUBLE,
-        cure=CURE,
     )
 
 

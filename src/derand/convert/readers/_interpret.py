@@ -13,16 +13,14 @@ from typing import Any
 import numpy as np
 
 from derand._core.arrays import FloatArray, IntArray
-from derand.convert._cells import CellAxis, CellFunctions, Total, connect, require_small
+from derand.convert._cells import CellAxis, CellFunctions, Total, connect, is_small
 from derand.convert._columns import choose_values, require_fitted
+from derand.convert._forests import Forest, join_forests, shape_forest
+from derand.convert._grids import grow_cells
 from derand.convert._reading import RawScores, Reading
 from derand.convert._trees import DOUBLE, bound_sum_error
 from derand.tables import Labels, TableEncoding
 
-CURE = (
-    "train it with interactions=0, or name the pairs that it may have, of numerical columns and without a column in "
-    "common, as in interactions=[(0, 1)], with max_bins=256 where both columns have many values"
-)
 _LINKS = {"logit": "logit", "mlogit": "logit", "vlogit": "none"}
 Term = tuple[tuple[int, ...], FloatArray]
 """Columns of a table of scores, and the table."""
@@ -42,12 +40,20 @@ def read(model: Any) -> Reading:
         (tuple(map(int, features)), np.asarray(scores, dtype=np.float64).reshape(*_count_bins(model, features), -1))
         for features, scores in zip(model.term_features_, model.term_scores_, strict=True)
     ]
-    functions = CellFunctions()
+    functions, joined = CellFunctions(), set[int]()
+    losses = bound_sum_error(len(terms) + 1, 1.0, DOUBLE)
     for features, own in connect((features, (features, scores)) for features, scores in terms):
         axes = {one: _make_axis(model, one, own, texts) for one in features}
-        require_small("Pairs", {one: axis.size for one, axis in axes.items()}, encoding, CURE)
-        functions.take(axes, _sum_terms(model, axes, own, texts, n_outputs))
-    magnitude = float(np.abs(intercept).max()) + math.fsum(float(np.abs(scores).max()) for _, scores in terms)
+        if is_small({one: axis.size for one, axis in axes.items()}, encoding):
+            functions.take(axes, _sum_terms(model, axes, own, texts, n_outputs))
+        else:
+            joined.update(features)
+            forest = join_forests([_grow_term(model, one, texts) for one in own])
+            shape, _ = shape_forest(forest, encoding, losses)
+            assert shape is not None  # its columns have bins
+            functions.trees.append(shape)
+    alone = [scores for features, scores in terms if not joined & set(features)]
+    magnitude = float(np.abs(intercept).max()) + math.fsum(float(np.abs(scores).max()) for scores in alone)
     return Reading(
         encoding,
         functions.shapes,
@@ -59,6 +65,7 @@ def read(model: Any) -> Reading:
         "none" if classes is None else _LINKS[model.link_],
         _make_raw_scores(model, texts),
         f"interpret.{kind}",
+        trees=functions.trees,
     )
 
 
@@ -144,6 +151,15 @@ def _sum_terms(
         others = [axis for axis, feature in enumerate(order) if feature not in features]
         total.add((), np.expand_dims(spread, others))
     return total
+
+
+def _grow_term(model: Any, term: Term, texts: Mapping[int, Sequence[str]]) -> Forest:
+    """A term as a tree of splits over the bins of its columns."""
+    features, scores = term
+    axes = [_make_axis(model, one, [term], texts) for one in features]
+    bins = [_select_bins(model, one, len(features)) for one in features]
+    cells = [_match_bins(own, axis, texts.get(axis.feature, ())) for own, axis in zip(bins, axes, strict=True)]
+    return grow_cells(axes, scores[np.ix_(*cells)])
 
 
 def _match_bins(bins: Any, axis: CellAxis, texts: Sequence[str]) -> IntArray:

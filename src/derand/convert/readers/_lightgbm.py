@@ -18,10 +18,10 @@ import numpy as np
 from derand._core.arrays import FloatArray
 from derand.convert._columns import order_categories, recode_rows, require_fitted
 from derand.convert._edges import after
-from derand.convert._trees import DOUBLE, LEAF, Tree, TreeReading, place_values
+from derand.convert._forests import LEAF
+from derand.convert._trees import DOUBLE, Tree, TreeReading, place_values
 from derand.tables import Category, Labels, TableEncoding
 
-CURE = "train it with max_depth=1, or with interaction_constraints that keep columns apart"
 NUMBERS = ("regression", "regression_l1", "huber", "fair", "quantile", "mape")
 """Objectives whose raw score is the answer."""
 LINKED = {
@@ -114,7 +114,6 @@ def _read_text(text: str, source: str, classes: Labels | None, booster: Any) -> 
         source,
         n_roundings=len(trees) // n_outputs + 4,
         unit=DOUBLE,
-        cure=CURE,
         slack=0.0 if classes is None else _bound_link(objective, trees, parts.read_option("sigmoid", 1.0)),
     )
 

@@ -11,22 +11,26 @@ from derand._core.arrays import EPSILON, FloatArray
 from derand.convert._columns import require_fitted
 from derand.convert._reading import Reading
 from derand.model import AdditiveEnsemble, read_shapes
+from derand.noise import Noise
 
 
 def read(model: Any) -> Reading:
-    """A fitted estimator of this package that is not smoothed."""
+    """A fitted estimator of this package that answers by its score, as it is or as expected under noise."""
     name = type(model).__name__
     require_fitted(model, hasattr(model, "ensemble_"))
-    if model.noise_ is not None or model.rule != "mean":
+    if model.rule != "mean":
         raise ValueError(
-            f"{name} is smoothed by noise in the units of its own columns, which the steps before it change: fit it "
-            "with noise='none' and rule='mean', or without a pipeline, since it needs neither scaler nor imputer."
+            f"{name} answers by votes of noisy copies of what the steps before it make, whose shares are not known to "
+            "the last digit: fit it with rule='mean', or without a pipeline, since it needs neither scaler nor imputer."
         )
     if model.ensemble_.weights is not None:
         raise TypeError(f"{name} is a vote of several sums, which is no sum of functions.")
     ensemble: AdditiveEnsemble = model.ensemble_
     functions = read_shapes(ensemble.terms, ensemble.levels)
-    shift = _read_shift(ensemble)
+    noise: Noise | None = model.noise_
+    if noise is not None and noise.units is None:
+        noise = noise.with_units((1.0,) * ensemble.n_features)
+    shift = _read_shift(ensemble, is_whole=noise is None)
 
     def raw_scores(rows: FloatArray) -> FloatArray:
         return np.asarray((ensemble.score(rows) + shift) / ensemble.levels)
@@ -48,7 +52,9 @@ def read(model: Any) -> Reading:
         raw_scores,
         f"derand.{name}",
         functions.lines,
+        trees=functions.trees,
         calibration=_read_calibration(model, float(shift)) if ensemble.n_classes == 2 else (1.0, 0.0),
+        noise=noise,
     )
 
 
@@ -58,10 +64,11 @@ def _read_calibration(model: Any, shift: float) -> tuple[float, float]:
     return slope, start - slope * (shift + model.ensemble_.threshold) / model.ensemble_.levels
 
 
-def _read_shift(ensemble: AdditiveEnsemble) -> FloatArray:
-    """What is added to whole scores; a threshold lies between two of them, so that no score meets it."""
+def _read_shift(ensemble: AdditiveEnsemble, *, is_whole: bool) -> FloatArray:
+    """What is added to scores; a threshold lies between two whole ones, so that no score meets it. Expected scores are
+    no whole numbers."""
     if ensemble.offsets:
         return np.array(ensemble.offsets, dtype=np.float64)
     if ensemble.threshold is None:
         return np.array(ensemble.offset, dtype=np.float64)
-    return np.array(-ensemble.threshold - (0.0 if ensemble.score_error else 0.5))
+    return np.array(-ensemble.threshold - (0.0 if ensemble.score_error or not is_whole else 0.5))

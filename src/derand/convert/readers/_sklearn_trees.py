@@ -13,11 +13,10 @@ import numpy as np
 from derand._core.arrays import FloatArray, IntArray
 from derand.convert._columns import clean_categories, decode_rows, read_encoding, require_fitted
 from derand.convert._edges import after, after_single
-from derand.convert._trees import DOUBLE, LEAF, UNSEEN, Tree, TreeReading, place_values
+from derand.convert._forests import LEAF, UNSEEN
+from derand.convert._trees import DOUBLE, Tree, TreeReading, place_values
 from derand.tables import Category, Labels, TableEncoding
 
-CURE = "train it with max_depth=1, or keep columns that may interact to few"
-_HISTOGRAM_CURE = 'train it with max_depth=1, or with interaction_cst="no_interactions" or small groups of columns'
 _LOSSES_WITH_A_LINK = ("poisson", "gamma")
 
 
@@ -55,7 +54,7 @@ def _sum_trees(
     base: FloatArray,
     link: str,
     n_roundings: int,
-    cure: str = CURE,
+    divisor: int = 1,
 ) -> TreeReading:
     """A model whose raw score is its decision function, or what it predicts where it has no classes."""
     classes: Labels | None = getattr(model, "classes_", None)
@@ -70,7 +69,7 @@ def _sum_trees(
         return shares if base.size > 1 else shares[:, -1] - 0.5
 
     source = f"sklearn.{type(model).__name__}"
-    return TreeReading(trees, base, encoding, classes, link, raw_scores, source, n_roundings, DOUBLE, cure)
+    return TreeReading(trees, base, encoding, classes, link, raw_scores, source, n_roundings, DOUBLE, divisor=divisor)
 
 
 def _grow(tree: Any, value: FloatArray, takes_missing: bool = False) -> Tree:
@@ -89,9 +88,9 @@ def _read_forest(model: Any, encoding: TableEncoding, members: list[Any]) -> Tre
     n_outputs = 1 if classes is None or classes.size <= 2 else classes.size
     takes_missing = bool(model.__sklearn_tags__().input_tags.allow_nan)
     count = len(members)
-    trees = [_grow(one.tree_, one.tree_.value[:, 0, -n_outputs:] / count, takes_missing) for one in members]
+    trees = [_grow(one.tree_, one.tree_.value[:, 0, -n_outputs:], takes_missing) for one in members]
     base = np.zeros(n_outputs) if classes is None or n_outputs > 1 else np.array([-0.5])
-    return _sum_trees(model, encoding, trees, base, "none" if classes is None else "share", 2 * count + 4)
+    return _sum_trees(model, encoding, trees, base, "none" if classes is None else "share", 2 * count + 4, count)
 
 
 def _read_ada_boost(model: Any, encoding: TableEncoding) -> TreeReading:
@@ -162,7 +161,7 @@ def _read_histogram(model: Any) -> TreeReading:
     ]
     base = np.asarray(model._baseline_prediction, dtype=np.float64).reshape(-1)
     link = "logit" if is_classifier else "none"
-    return _sum_trees(model, encoding, trees, base, link, len(trees) + 3, _HISTOGRAM_CURE)
+    return _sum_trees(model, encoding, trees, base, link, len(trees) + 3)
 
 
 def _read_columns(model: Any) -> tuple[IntArray, dict[int, tuple[Category, ...]]]:

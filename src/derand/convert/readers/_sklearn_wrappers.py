@@ -6,16 +6,14 @@ Owns at which raw score of the model inside such a classifier decides. Must not 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from derand._core.arrays import EPSILON, FloatArray
 from derand.convert._columns import require_fitted
 from derand.convert._reading import Reading
 from derand.convert._registry import read_model, select_importer
-from derand.convert._trees import SINGLE
+from derand.convert._trees import DOUBLE, SHARES
 
 
 class Wrapped(NamedTuple):
@@ -30,12 +28,21 @@ class Wrapped(NamedTuple):
         From which number on the answer is the positive class.
     is_first : bool
         Whether that is `classes_[0]`.
+    compared : object
+        The threshold as scikit-learn compares it, in the precision that it has.
     """
 
     inner: Any
     method: str
     threshold: float
     is_first: bool
+    compared: Any = None
+
+
+def has_own_threshold(model: object) -> bool:
+    """Whether a model decides elsewhere than the one inside it, so that its labels are worth a comparison."""
+    names = ("CalibratedClassifierCV", "FixedThresholdClassifier", "TunedThresholdClassifierCV")
+    return select_importer(model) in {f"sklearn.{name}" for name in names}
 
 
 def unwrap_threshold(model: Any) -> Wrapped | None:
@@ -46,8 +53,7 @@ def unwrap_threshold(model: Any) -> Wrapped | None:
     inner: Any = getattr(model, "estimator_", None)
     if inner is None and hasattr(model, "threshold"):  # a fixed one may be around a model that was fitted before
         inner = model.estimator
-    while type(inner).__name__ == "FrozenEstimator":
-        inner = inner.estimator
+    inner = thaw(inner)
     require_fitted(model, hasattr(inner, "classes_"))
     method = model.response_method
     if method == "auto":
@@ -55,13 +61,20 @@ def unwrap_threshold(model: Any) -> Wrapped | None:
     threshold = model.best_threshold_ if hasattr(model, "best_threshold_") else model.threshold
     if isinstance(threshold, str):
         threshold = 0.5 if method == "predict_proba" else 0.0
-    threshold = float(threshold)
+    compared, threshold = threshold, float(threshold)
     if not math.isfinite(threshold) or (method == "predict_proba" and not 0 < threshold < 1):
         raise ValueError(
             f"The threshold of {type(model).__name__} must lie between 0 and 1, both left out, got {threshold!r}: at "
             "the end of all probabilities it has one answer alone."
         )
-    return Wrapped(inner, method, threshold, _read_positive(model) == inner.classes_[0])
+    return Wrapped(inner, method, threshold, _read_positive(model) == inner.classes_[0], compared)
+
+
+def thaw(model: Any) -> Any:
+    """The model inside FrozenEstimator."""
+    while type(model).__name__ == "FrozenEstimator":
+        model = model.estimator
+    return model
 
 
 def _read_positive(model: Any) -> Any:
@@ -79,23 +92,12 @@ def read(model: Any) -> Reading:
     reading = read_model(wrapped.inner)
     if reading.classes is None or len(reading.classes) != 2:
         raise ValueError(f"{type(model).__name__} is for two classes, got {reading.source} inside.")
-    start, error = _locate_threshold(wrapped, reading)
-    scores = reading.raw_scores
-
-    def raw_scores(rows: FloatArray) -> FloatArray:
-        assert scores is not None
-        return np.asarray(scores(rows), dtype=np.float64) - start
-
-    slope, shift = reading.calibration
-    intercept = float(reading.intercept) - start
-    rounding = 4 * EPSILON * (abs(float(reading.intercept)) + abs(start))
-    return replace(
-        reading,
-        intercept=intercept,
-        arithmetic_error=(reading.arithmetic_error + error + rounding) * (1 + 4 * EPSILON),
-        raw_scores=None if scores is None else raw_scores,
-        calibration=(slope, shift + slope * start),
-    )
+    if reading.respond is not None and wrapped.method == "predict_proba":
+        kept = wrapped.compared
+        if wrapped.is_first:
+            return reading.move(*reading.locate_answers(lambda answers: ~(answers[:, 0] >= kept)))
+        return reading.move(*reading.locate_answers(lambda answers: answers[:, 1] >= kept))
+    return reading.move(*locate_threshold(reading, wrapped.method, wrapped.threshold, is_first=wrapped.is_first))
 
 
 def _read_search(model: Any) -> Reading:
@@ -108,10 +110,13 @@ def _read_search(model: Any) -> Reading:
     return read_model(model.best_estimator_)
 
 
-def _locate_threshold(wrapped: Wrapped, reading: Reading) -> tuple[float, float]:
-    """The raw score above which the answer is the second class, and how far the library's arithmetic may be off it."""
-    number, is_first = wrapped.threshold, wrapped.is_first
-    if wrapped.method == "decision_function":
+def locate_threshold(reading: Reading, method: str, number: float, *, is_first: bool) -> tuple[float, float]:
+    """The raw score above which the answer is the second class, and how far the library's arithmetic may be off it.
+
+    `method`: what is compared with `number`; from there on the answer is the positive class, the first one (`is_first`)
+    or the second one.
+    """
+    if method == "decision_function":
         score, error = (-number if is_first else number), 0.0
     else:
         slope, shift = reading.calibration
@@ -123,6 +128,15 @@ def _locate_threshold(wrapped: Wrapped, reading: Reading) -> tuple[float, float]
         is_odds = reading.link == "logit"
         of_positive = math.log(number) - math.log1p(-number) if is_odds else number - 0.5
         score = ((-of_positive if is_first else of_positive) - shift) / slope
-        error = 16 * SINGLE / (number * (1 - number) if is_odds else 1.0) / slope
-    # from the threshold on the answer is the positive class: the second one at the score itself, the first one there
-    return (score if is_first else float(np.nextafter(score, -np.inf))), error
+        error = 64 * DOUBLE / (number * (1 - number) if is_odds else 1.0) / slope
+    # the answer is the positive class: the second one at the score itself, the first one there
+    if not reading.tie:
+        return (score if is_first else float(np.nextafter(score, -np.inf))), error
+    # shares that additions do not round lie on a lattice, and were moved down by `tie`
+    scale = SHARES * max(shape.divisor for shape in reading.trees)
+    share = round(number * scale) / SHARES / (scale / SHARES)
+    if abs(share - number) > 4 * reading.tie:
+        return score - reading.tie, 0.0
+    is_positive = share >= number
+    score = score + (number - share if is_first else share - number)
+    return (score if is_positive == is_first else score - 2 * reading.tie), 0.0

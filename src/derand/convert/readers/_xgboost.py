@@ -19,10 +19,10 @@ from derand._core.arrays import FloatArray
 from derand._core.later import import_extra
 from derand.convert._columns import order_categories, recode_rows, require_fitted
 from derand.convert._edges import from_single
-from derand.convert._trees import LEAF, SINGLE, UNSEEN, Tree, TreeReading, place_values
+from derand.convert._forests import LEAF, UNSEEN
+from derand.convert._trees import SINGLE, Tree, TreeReading, place_values
 from derand.tables import Category, Labels, TableEncoding
 
-CURE = "train it with max_depth=1, or with interaction_constraints that keep columns apart"
 NUMBERS = (
     "reg:squarederror",
     "reg:squaredlogerror",
@@ -35,7 +35,7 @@ NUMBERS = (
 LOGITS = ("binary:logistic", "binary:logitraw", "multi:softprob", "multi:softmax")
 CLASSES = (*LOGITS, "binary:hinge")
 _TIE = 2.0**-20
-"""Labels are read off probabilities in single precision: those of raw scores this close to a tie are equal."""
+"""Of several classes labels are read off probabilities in single precision: raw scores as close as that are equal."""
 
 
 def read(model: Any) -> TreeReading:
@@ -102,7 +102,8 @@ class _Model:
         """The whole model."""
         encoding, codes = self._read_columns()
         trees = self._grow(codes)
-        base = self._ask_base(encoding)
+        empty = self._empty_trees()
+        base = self._predict(empty, np.zeros((1, encoding.n_features))).reshape(-1)
         classes = self._classes
         if classes is None and self._objective in CLASSES:
             classes = np.arange(max(2, self._n_outputs))
@@ -110,6 +111,10 @@ class _Model:
         def raw_scores(rows: FloatArray) -> FloatArray:
             return self._predict(self._booster, recode_rows(rows, codes))
 
+        def respond(scores: FloatArray) -> FloatArray:
+            return self._ask_link(empty, scores)
+
+        has_link = classes is not None and self._objective == "binary:logistic"
         return TreeReading(
             trees,
             base,
@@ -120,8 +125,9 @@ class _Model:
             self._source,
             n_roundings=len(trees) // base.size + 4,
             unit=SINGLE,
-            cure=CURE,
-            slack=self._bound_weighing(trees, base) + (_TIE if classes is not None else 0.0),
+            slack=self._bound_weighing(trees, base) + (_TIE if base.size > 1 else 0.0),
+            weighing=0.0 if self._weights is None else 4 * SINGLE * self._largest_weight,
+            respond=respond if has_link else None,
         )
 
     def _refuse(self, kind: str) -> None:
@@ -165,10 +171,11 @@ class _Model:
             booster.predict(table, output_margin=True, iteration_range=(0, self._n_rounds)), dtype=np.float64
         )
 
-    def _ask_base(self, encoding: TableEncoding) -> FloatArray:
-        """What raw scores begin with, asked of the library itself: versions differ in what they store.
+    def _empty_trees(self) -> Any:
+        """A booster with the same trees, all of whose leaves are zero.
 
-        It predicts with the same trees, all of whose leaves are zero.
+        It is asked what raw scores begin with, since versions differ in what they store, and how they become
+        probabilities.
         """
         import xgboost
 
@@ -182,16 +189,27 @@ class _Model:
         empty.load_model(bytearray(json.dumps(self._json).encode()))
         for tree, values in zip(self._body["trees"], kept, strict=True):
             tree["split_conditions"] = values
-        return self._predict(empty, np.zeros((1, encoding.n_features))).reshape(-1)
+        return empty
+
+    def _ask_link(self, empty: Any, scores: FloatArray) -> FloatArray:
+        """Probabilities of both classes, in the library's own arithmetic."""
+        import xgboost
+
+        rows = np.zeros((scores.size, int(self._param["num_feature"])))
+        table = xgboost.DMatrix(
+            rows, feature_names=self._names, feature_types=self._types or None, base_margin=scores.astype(np.float32)
+        )
+        second = empty.predict(table)
+        return np.stack([1.0 - second, second], axis=1)
+
+    @property
+    def _largest_weight(self) -> float:
+        return float(max([1.0, *map(abs, self._weights or ())]))
 
     def _bound_weighing(self, trees: Sequence[Tree], base: FloatArray) -> float:
-        """What DART may lose beside additions: it multiplies by weights, and may take the base off again."""
-        if self._weights is None:
-            return 0.0
-        largest = max([1.0, *map(abs, self._weights)])
-        start = float(np.abs(base).max())
-        total = start + math.fsum(float(tree.largest_leaves.max()) for tree in trees)
-        return float(4 * SINGLE * largest * (total + len(trees) * start))
+        """What DART may lose beside additions of leaves, whose base it may take off again for each tree."""
+        start = 0.0 if self._weights is None else float(np.abs(base).max())
+        return float(4 * SINGLE * self._largest_weight * (len(trees) + 1) * start)
 
     def _grow(self, codes: Mapping[int, tuple[int, ...]]) -> list[Tree]:
         weights = self._weights if self._weights is not None else [1.0] * self._n_trees

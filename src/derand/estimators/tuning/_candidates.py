@@ -67,10 +67,10 @@ def choose_threat(estimator: CertifiedClassifier, norm: float | str | None, thre
 def choose_candidates(
     estimator: CertifiedClassifier,
     parameter: str,
-    values: Iterable[Any] | None,
+    values: Iterable[object] | None,
     radii: ArrayLike | None,
     *,
-    norm: Any,
+    norm: object,
     count_numbers: Callable[[], int],
 ) -> Candidates:
     """What is tried and where it is measured; what makes no sense is refused.
@@ -106,9 +106,9 @@ def choose_candidates(
 
 def _choose_noises(
     noise: Noise,
-    values: Sequence[Any] | None,
+    values: Sequence[object] | None,
     radii: ArrayLike | None,
-    norm: Any,
+    norm: object,
     count_numbers: Callable[[], int],
 ) -> Candidates:
     """Noises of several magnitudes. Radii are by default those of balls that fit into the noise's own."""
@@ -138,7 +138,7 @@ def _measure_fit(noise: Noise, norm: Any, count_numbers: Callable[[], int]) -> f
     return float(max(count_numbers(), 1) ** (1 / norm - 1 / noise.norm))
 
 
-def _as_list(values: Iterable[Any]) -> list[Any]:
+def _as_list(values: Iterable[object]) -> list[object]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise TypeError(f"`values` must be a list of values to try, got {values!r}.")
     listed = list(values)
@@ -147,7 +147,7 @@ def _as_list(values: Iterable[Any]) -> list[Any]:
     return listed
 
 
-def as_radii(radii: Any, name: str) -> FloatArray:
+def as_radii(radii: object, name: str) -> FloatArray:
     """Radii in increasing order, each once; what is none is refused by the name of the parameter."""
     try:
         sizes = np.atleast_1d(np.asarray(radii, dtype=np.float64))

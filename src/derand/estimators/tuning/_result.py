@@ -191,7 +191,7 @@ class Tuning(Frozen):
         )
 
 
-def simplify_value(value: Any) -> float | str | None:
+def simplify_value(value: object) -> float | str | None:
     """A value of a parameter as a number, or as text: a noise as it is written."""
     if value is None or isinstance(value, str):
         return value
@@ -200,7 +200,7 @@ def simplify_value(value: Any) -> float | str | None:
     return str(value)
 
 
-def name_value(parameter: str, value: Any) -> str:
+def name_value(parameter: str, value: object) -> str:
     """A value as text that stands alone: a noise says what it is, others need the parameter's name."""
     text = format_exactly(value) if isinstance(value, float) else str(simplify_value(value))
     return text if parameter == NOISE and isinstance(value, Noise) else f"{parameter} {text}"

@@ -8,15 +8,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_consistent_length
 
-from derand._core.arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray, Labels
 from derand.certificates import Certificates
 from derand.estimators import CertifiedClassifier
 from derand.estimators.tuning._candidates import choose_candidates, choose_threat
@@ -41,7 +40,7 @@ class _Scores:
     """Of the ball."""
 
 
-def _cut_folds(labels: NDArray[Any], cv: Any, random_state: Any) -> list[Fold]:
+def _cut_folds(labels: Labels, cv: object, random_state: object) -> list[Fold]:
     """Folds with the classes in equal shares, shuffled; what cannot be cut is refused."""
     if isinstance(cv, bool) or not isinstance(cv, int | np.integer) or cv < 2:
         raise ValueError(f"`cv` must be a whole number of folds, 2 or larger, got {cv!r}.")
@@ -59,7 +58,7 @@ def _cut_folds(labels: NDArray[Any], cv: Any, random_state: Any) -> list[Fold]:
     return list(splitter.split(np.zeros((labels.size, 1)), labels))
 
 
-def _count_larger_class(labels: NDArray[Any], folds: Sequence[Fold]) -> float:
+def _count_larger_class(labels: Labels, folds: Sequence[Fold]) -> float:
     """What a model gets that always names the larger class: counted on the folds, as those that it is compared with."""
     classes, counts = np.unique(labels, return_counts=True)
     return float(np.mean([(labels[test] == classes[counts.argmax()]).mean() for _, test in folds]))
@@ -67,8 +66,8 @@ def _count_larger_class(labels: NDArray[Any], folds: Sequence[Fold]) -> float:
 
 def _cross_validate(
     classifiers: Sequence[CertifiedClassifier],
-    X: Any,
-    labels: NDArray[Any],
+    X: object,
+    labels: Labels,
     folds: Sequence[Fold],
     *,
     threat: Threat,
@@ -98,7 +97,7 @@ def _cross_validate(
     return _Scores(natural, certified, found.norm)
 
 
-def _count_right(labels: NDArray[Any], certificates: Certificates, balanced: bool) -> float:
+def _count_right(labels: Labels, certificates: Certificates, balanced: bool) -> float:
     right = labels == certificates.label
     if not balanced:
         return float(right.mean())
@@ -107,14 +106,14 @@ def _count_right(labels: NDArray[Any], certificates: Certificates, balanced: boo
 
 def tune(
     estimator: CertifiedClassifier,
-    X: Any,
+    X: object,
     y: ArrayLike,
     *,
     radii: ArrayLike | None = None,
     norm: float | str | None = None,
     threat: Threat | None = None,
     parameter: str = "auto",
-    values: Iterable[Any] | None = None,
+    values: Iterable[object] | None = None,
     cv: int = 5,
     balanced: bool = False,
     accuracy_loss: float = 0.01,

@@ -21,7 +21,7 @@ _STYLES = ("-", "--", "-.", ":")
 
 
 def certified_accuracy(
-    y: ArrayLike, certificates: Certificates, axes: Axes | None = None, balanced: bool = False, **style: Any
+    y: ArrayLike, certificates: Certificates, axes: Axes | None = None, balanced: bool = False, **style: object
 ) -> Axes:
     """Certified accuracy over the radius, as the step curve that it is.
 

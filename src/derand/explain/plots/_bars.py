@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from derand._core.arrays import PlotAxes
 from derand.explain.bars import Bar, Span, Step
 from derand.explain.plots._axes import ACCENT, MUTED, WRONG, as_label, keep_plain
 
@@ -29,7 +29,7 @@ def pushes(
     height: str,
     size: str,
     title: str,
-) -> NDArray[Any]:
+) -> PlotAxes:
     """What pushes a row, to the left and to the right, and beside it how far each change is from flipping it.
 
     Parameters
@@ -74,7 +74,7 @@ def reaches(
     height: str,
     found: tuple[float, float],
     title: str,
-) -> NDArray[Any]:
+) -> PlotAxes:
     """What adds up to a number, and beside it how far changes can move it.
 
     Parameters

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from derand._core.arrays import PlotAxes
 from derand._core.text import plural
 from derand.explain.densities import Density
 from derand.explain.heights import Reach
@@ -67,7 +67,7 @@ def shapes(
     classes: Mapping[str, int] | None = None,
     band: str = "",
     notes: Sequence[str] = (),
-) -> NDArray[Any]:
+) -> PlotAxes:
     """Shapes of several features in one figure, three across.
 
     Parameters
@@ -172,7 +172,7 @@ def _draw_legend(
     from matplotlib.patches import Patch
 
     numbers = [panel for panel in panels if len(panel.term.axes) == 1]
-    entries: list[tuple[Any, str]] = []
+    entries: list[tuple[object, str]] = []
     if classes is not None:
         entries = [(Line2D([], [], color=LINES[k % len(LINES)], linewidth=2), name) for k, name in enumerate(classes)]
     elif numbers and noise is not None:

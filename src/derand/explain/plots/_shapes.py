@@ -51,7 +51,7 @@ def shape(
     axes: Axes | None = None,
     *,
     name: str | None = None,
-    categories: Sequence[Any] | None = None,
+    categories: Sequence[object] | None = None,
     reach: float | Reach | None = None,
 ) -> Axes:
     """One feature's part of the score: its steps, what noise makes of them, and the data beneath.
@@ -181,7 +181,7 @@ def draw_table(
     axes: Axes,
     term: Term,
     density: Density | None,
-    categories: Sequence[Any] | None,
+    categories: Sequence[object] | None,
     scale: Scale,
     colours: Sequence[str],
     outputs: Sequence[int] = (0,),

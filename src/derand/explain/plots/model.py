@@ -8,12 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import FloatArray, PlotAxes
 from derand._core.text import format_short, plural
 from derand.explain._contributions import Contributions, as_single_sum
 from derand.explain._names import Names
@@ -70,7 +68,7 @@ def draw_model(
     points: float,
     height: str,
     classes: Sequence[object] = (),
-) -> NDArray[Any]:
+) -> PlotAxes:
     """Shapes of a model's columns, the most important first.
 
     `model`: a vote of several has no shapes of its own, and is refused; `threat`: what may change, by numbers of
@@ -84,7 +82,13 @@ def draw_model(
             "`derand.plot.shape`, such as those of `ensemble_.members[0].terms`."
         )
     chosen = _choose_terms(ensemble, picture)
-    drawn = [term for term in chosen if len(term.features) <= (2 if ensemble.n_outputs == 1 else 1)]
+    most = 2 if ensemble.n_outputs == 1 else 1
+    drawn = [term for term in chosen if len(term.features) <= most and not term.is_tree]
+    if not drawn and any(term.is_tree for term in chosen):
+        raise ValueError(
+            "`plot` draws functions of one or two columns, and the trees of this model join many: `explain` shows what "
+            "decides single rows."
+        )
     shown = drawn[: picture.max_columns]
     outputs = _choose_outputs(ensemble, classes)
     scales = _choose_scales(ensemble, points, picture.rows)

@@ -17,7 +17,7 @@ from derand.kernels.worst_case import pieces_in_numpy
 from derand.kernels.worst_case.curves import Curves, FloatTable
 
 
-def _count_entries(curves: Curves, multipliers: FloatArray, spans: IntArray, *_: Any) -> int:
+def _count_entries(curves: Curves, multipliers: FloatArray, spans: IntArray, *_: object) -> int:
     """Numbers that the early version computes: several per entry."""
     return int(np.maximum(spans[:, 1] - spans[:, 0] + 1, 0).sum()) * multipliers.size * 16
 

@@ -237,13 +237,13 @@ def _list_steps(number: _Number, stairs: Stairs, far: FloatArray, deep: IntArray
     while True:
         left_value, right_value = np.inf, np.inf
         while to_left >= first:
-            left_value = _step_down(x, step, edges[to_left - i])
+            left_value = step_down(x, step, edges[to_left - i])
             if left_value >= least and (to_left == first or left_value >= edges[to_left - i - 1]):
                 break
             left_value = np.inf
             to_left -= 1
         while to_right <= last:
-            right_value = _step_up(x, step, edges[to_right - i - 1])
+            right_value = step_up(x, step, edges[to_right - i - 1])
             if right_value <= most and (to_right == last or right_value < edges[to_right - i]):
                 break
             right_value = np.inf
@@ -264,7 +264,7 @@ def _list_steps(number: _Number, stairs: Stairs, far: FloatArray, deep: IntArray
 
 
 @compile_loop()
-def _step_down(x: float, step: float, edge: float) -> float:
+def step_down(x: float, step: float, edge: float) -> float:
     """The nearest x - k * step, k whole, that is below the edge."""
     k, least = max(np.floor((x - edge) / step) - 1.0, 1.0), _choose_stride(x, step)
     while x - k * step >= edge and x - k * step > -FARTHEST:
@@ -273,7 +273,7 @@ def _step_down(x: float, step: float, edge: float) -> float:
 
 
 @compile_loop()
-def _step_up(x: float, step: float, edge: float) -> float:
+def step_up(x: float, step: float, edge: float) -> float:
     """The nearest x + k * step, k whole, that is not below the edge."""
     k, least = max(np.floor((edge - x) / step) - 1.0, 1.0), _choose_stride(x, step)
     while x + k * step < edge and x + k * step < FARTHEST:

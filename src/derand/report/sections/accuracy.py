@@ -245,6 +245,8 @@ def _compare(inputs: LabelInputs, labels: LabelArray, settings: ReportSettings) 
     """Baselines: always the most frequent label, and the same family trained (almost) without noise."""
     names, counts = np.unique(labels if settings.y_train is None else np.asarray(settings.y_train), return_counts=True)
     frequent = names[int(counts.argmax())]
+    if settings.y_train is not None and settings.class_names is not None:  # these keep their own names to train on
+        frequent = {str(label): name for label, name in settings.class_names.items()}.get(str(frequent), frequent)
     whose = "these rows" if settings.y_train is None else "the training rows"
     flat = "" if inputs.threat.norm is None else ", so its curve is flat"
     constant = _Baseline(

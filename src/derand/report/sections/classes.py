@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from derand._core.arrays import BoolArray, IntArray
 from derand._core.text import format_count, format_exactly, format_short, format_short_down, plural, shorten
-from derand.metrics import certified_share
+from derand.metrics import certified_share, encode_labels
 from derand.report import _blocks as ui
 from derand.report._charts import SHARES, UNITS, WIDTH, Frame, choose_ticks, cut_radius, mark_radius, wrap_svg
 from derand.report._facts import Facts, Size
@@ -118,7 +118,7 @@ def summarize_confusion(inputs: LabelInputs, radius: float) -> Confusion | None:
     """Answers by true class, with what is certified of each; None for two classes, or without labels."""
     if inputs.truth is None or inputs.subject.classes.size == 2:
         return None
-    truth, answers = (np.searchsorted(inputs.subject.classes, one) for one in (inputs.truth, inputs.plain.label))
+    truth, answers = (encode_labels(inputs.subject.classes, one) for one in (inputs.truth, inputs.plain.label))
     titles, place = place_classes(truth, inputs.subject.classes)
     counts = np.zeros((len(titles), len(titles)), dtype=np.int64)
     np.add.at(counts, (place[truth], place[answers]), 1)
@@ -162,7 +162,7 @@ def summarize_rivals(inputs: LabelInputs, radius: float) -> Rivals | None:
     rivals = inputs.plain.runner_up
     if rivals is None or inputs.subject.classes.size == 2:
         return None
-    answers, nearest = (np.searchsorted(inputs.subject.classes, one) for one in (inputs.plain.label, rivals))
+    answers, nearest = (encode_labels(inputs.subject.classes, one) for one in (inputs.plain.label, rivals))
     held = (inputs.plain.radius > 0) & (inputs.plain.radius >= radius)
     titles, place = place_classes(answers, inputs.subject.classes)
     pairs = _list_pairs(inputs, answers, nearest, held)
@@ -268,7 +268,7 @@ def _count_confused(inputs: LabelInputs, answers: IntArray) -> IntArray | None:
     if inputs.truth is None:
         return None
     counts = np.zeros((inputs.subject.classes.size,) * 2, dtype=np.int64)
-    np.add.at(counts, (np.searchsorted(inputs.subject.classes, inputs.truth), answers), 1)
+    np.add.at(counts, (encode_labels(inputs.subject.classes, inputs.truth), answers), 1)
     return counts
 
 

@@ -140,7 +140,7 @@ class OtherModel:
         return name_estimator(self.classifier)
 
 
-def read_other(other: Any, X: Any, inputs: LabelInputs, asked: ReportSettings) -> OtherModel:
+def read_other(other: object, X: object, inputs: LabelInputs, asked: ReportSettings) -> OtherModel:
     """Certify the rows of a report by another classifier, against the report's own threats.
 
     A rule that was asked for holds for both, and so does a report on the model as deployed, without its noise.
@@ -203,7 +203,7 @@ def _match_columns(subject: Subject, other: CertifiedClassifier) -> tuple[int, .
     return places
 
 
-def _take_columns(X: Any, places: tuple[int, ...], has_names: bool) -> Any:
+def _take_columns(X: object, places: tuple[int, ...], has_names: bool) -> object:
     """Columns of a table by number, in a table of the same kind; an array for a model without names."""
     if hasattr(X, "iloc"):
         taken = X.iloc[:, list(places)]
@@ -242,7 +242,7 @@ def _translate(threat: Threat, subject: Subject, other: CertifiedClassifier, pla
     )
 
 
-def _translate_value(subject: Subject, other: CertifiedClassifier, own: int, theirs: int, code: float) -> Any:
+def _translate_value(subject: Subject, other: CertifiedClassifier, own: int, theirs: int, code: float) -> object:
     """A category as the other model's threat takes it: its value, None for a missing one; a code without values."""
     known = subject.categories.get(own, ())
     if math.isnan(code):

@@ -283,7 +283,7 @@ def _describe_exact(inputs: LabelInputs) -> str:
     return f"Nothing is sampled: {law} is computed exactly, and rounding errs on the safe side."
 
 
-def list_checksums(inputs: Inputs, settings: ReportSettings, other: Any = None) -> list[Checksum]:
+def list_checksums(inputs: Inputs, settings: ReportSettings, other: object = None) -> list[Checksum]:
     """Checksums of the models, of files, and of the rows as the model reads them, with what is true of them.
 
     `other` is what the model was compared with. Models are hashed as they would be saved where they came from no file;
@@ -308,11 +308,16 @@ def _mark(what: str, mark: FileMark) -> Checksum:
     return {"what": what, "file": mark.file, "sha256": mark.sha256, "of": "the bytes of the file"}
 
 
-def _mark_model(what: str, marks: Marks, model: Any) -> Checksum | None:
+def _mark_model(what: str, marks: Marks, model: object) -> Checksum | None:
     if what in marks:
         return _mark(what, marks[what])
     try:
-        return {"what": what, "file": None, "sha256": hash_model(model), "of": "the file that `save` would write"}
+        return {
+            "what": what,
+            "file": None,
+            "sha256": hash_model(getattr(model, "_named_from", model)),
+            "of": "the file that `save` would write",
+        }
     except (TypeError, ValueError):
         return None
 

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import math
-from typing import TypedDict
+from collections.abc import Mapping
+from typing import Any, TypedDict
 
 import numpy as np
 from markupsafe import Markup
 
 from derand._core.arrays import BoolArray, FloatArray
 from derand._core.text import format_count, format_exactly, format_move, format_short, join_words, plural, shorten
-from derand.certificates import Verifier, certify, find_labels, refine_change
+from derand.certificates import Certificates, Verifier, certify, find_labels, refine_changes
 from derand.explain import Names, describe_change
+from derand.metrics import encode_labels
 from derand.report import _blocks as ui
 from derand.report._charts import WIDTH, Frame, wrap_svg
 from derand.report._inputs import LabelInputs
 from derand.report._markup import name_row, render
 from derand.report.sections import accuracy
+from derand.tables import count_decimals
 
 
 class VerdictCount(TypedDict):
@@ -66,6 +69,8 @@ class Verdicts(TypedDict):
     """The first rows that are proven to hold, and below those that are undecided, by name or number."""
     undecided: list[str]
     witnesses: list[Witness]
+    flips: dict[str, Any]
+    """What `FlipSummary.to_dict` says of all rows; with labels its sentences tell true classes apart."""
 
 
 class Parts(accuracy.Parts):
@@ -78,6 +83,7 @@ MAX_WITNESSES = 20
 _DIGITS = 6
 _SAID = 5
 _NAMED = 12
+_LISTED_FLIPS, _NAMED_OTHERS = 12, 2
 _LISTED_CHANGES = 6
 
 
@@ -91,12 +97,39 @@ def compute(inputs: LabelInputs) -> Verdicts | None:
         chosen = [(str(name), np.asarray(inputs.truth == name)) for name in inputs.subject.classes.tolist()]
         counts += [_count(inputs, name, at) for name, at in chosen if at.any()]
     return {
-        "sentence": _describe_verdicts(counts[0]),
+        "sentence": _describe_verdicts(counts[0]) + _explain_undecided(inputs.plain),
         "counts": counts,
         "held": _list_held(inputs, "holds"),
         "undecided": _list_held(inputs, "undecided"),
+        "flips": _summarize_flips(inputs),
         "witnesses": [describe_witness(inputs, row) for row in np.flatnonzero(flips)[:MAX_WITNESSES].tolist()],
     }
+
+
+def _summarize_flips(inputs: LabelInputs) -> dict[str, Any]:
+    """By which columns answers flip, in which direction and towards which answer."""
+    every = inputs.plain.summary(inputs.truth)
+    return {**every.merge_truth().to_dict(), "sentences": every.list_sentences()}
+
+
+def _tabulate_flips(flips: Mapping[str, Any]) -> list[ui.Block]:
+    """The same as sentences and a table, the most frequent first."""
+    if not flips["columns"]:
+        return []
+    lines: list[ui.Line] = []
+    for one in flips["columns"][:_LISTED_FLIPS]:
+        others = [f"{shorten(str(name), 30)} {count:,}" for name, count in list(one["others"].items())[:_NAMED_OTHERS]]
+        answers = f"{shorten(one['label'], 30)} → {shorten(one['flipped'], 30)}"
+        counts = [format_count(one["n_alone"]), format_count(one["n_together"])]
+        lines.append([shorten(str(one["column"]), 40), one["direction"], answers, *counts, ", ".join(others)])
+    head = ["column", "direction", "answer", "alone", "with others", "which others"]
+    title = "Which columns flip answers; each row is counted once, by the change that was found"
+    seen = "also to values that training did not see" if flips["unseen"] else "to values that training saw alone"
+    return [
+        ui.Bullets(flips["sentences"][:_LISTED_FLIPS], test="flip-sentences"),
+        ui.Table(head, lines, title, test="flip-table"),
+        ui.Paragraph(f"Categories may change {seen}.", kind="fine"),
+    ]
 
 
 def _count(inputs: LabelInputs, name: str, at: BoolArray) -> VerdictCount:
@@ -120,6 +153,19 @@ def _describe_verdicts(count: VerdictCount) -> str:
     )
     total = plural(count["n_rows"], "decision")
     return f"{format_count(count['flips'])} of {total} can be flipped within these limits; {holds}; {undecided}."
+
+
+def _explain_undecided(certificates: Certificates) -> str:
+    """Why rows are undecided, of a model whose trees join columns; else nothing."""
+    if certificates.is_tie is None or certificates.verdict is None:
+        return ""
+    ties, undecided = int(certificates.is_tie.sum()), int((certificates.verdict == "undecided").sum())
+    reasons = [f"{format_count(ties)} because scores lie within the rounding of the model's own arithmetic"] * bool(
+        ties
+    )
+    if undecided > ties:
+        reasons.append(f"{format_count(undecided - ties)} because the budget of the search was spent")
+    return f" Undecided {join_words(reasons)}." if reasons else ""
 
 
 def describe_witness(inputs: LabelInputs, row: int) -> Witness:
@@ -177,17 +223,18 @@ def choose_witness(inputs: LabelInputs, row: int) -> FloatArray:
         assert other.flips is not None
         assert other.witness is not None
         found = np.asarray(other.witness[0]) if other.flips[0] else found
-    home = np.searchsorted(plain.classes, plain.label[[row]])
+    home = encode_labels(plain.classes, plain.label[[row]])
     verifier = Verifier(
         subject.model,
         plain.noise,
         plain.rule,
         inputs.perturbation,
         inputs.matrix[[row]],
-        np.asarray(home, dtype=np.int64),
+        home,
         with_error=True,
     )
-    return refine_change(verifier, 0, found, whole=inputs.whole, dates=subject.dates)
+    decimals = count_decimals(inputs.matrix)
+    return np.asarray(refine_changes(verifier, found[None], inputs.whole, subject.dates, decimals)[0])
 
 
 def list_changes(inputs: LabelInputs, before: FloatArray, after: FloatArray) -> list[WitnessChange]:
@@ -276,14 +323,16 @@ def blocks(summary: Parts) -> list[ui.Block]:
     head = [ui.Cell(name, shown) for name, shown in (page | {"undecided": "undecided"}).items()]
     title = "answers within the limits; needs \\usepackage{booktabs}"
     counts = ui.Table(head, lines, "Answers within the limits", test="verdict-table", latex_title=title)
-    changes = _tabulate_witnesses(verdicts["witnesses"])
+    changes, flips = _tabulate_witnesses(verdicts["witnesses"]), _tabulate_flips(verdicts["flips"])
     proven = "right and proven to hold" if summary["data"]["has_labels"] else "proven to hold"
     shares = [[row["label"], *row["text"]] for row in summary["table"]["rows"]]
     return [
         ui.Raw(render("limits", summary, chart=draw_verdicts(summary), verdicts=counts.html())),
+        ui.Raw(ui.write_html(flips)),
         ui.in_markdown(
             ui.Heading("Within the limits"),
             counts,
+            *flips,
             *(ui.Heading("Changes within the limits that flip an answer") for _ in changes),
             *changes,
             ui.Heading(summary["accuracy"]["measure"].capitalize()),

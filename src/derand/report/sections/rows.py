@@ -264,9 +264,9 @@ def _describe_failure(failure: float, log_failure: float) -> str:
 
 
 def _summarize_pushes(inputs: LabelInputs, rows: IntArray) -> list[RowPushes] | list[None]:
-    """For each row its strongest pushes under noise, and the sum of the others; None for a vote."""
+    """For each row its strongest pushes under noise, and the sum of the others; None for votes and trees."""
     model = inputs.subject.additive
-    if model is None:
+    if model is None or model.has_trees:
         return [None] * rows.size
     contributions = Contributions(model, inputs.subject.points, inputs.matrix)
     terms = [term for _, term in rank_terms(inputs, model)]

@@ -73,6 +73,8 @@ SHAPE_BINS = 40
 MAX_CATEGORIES = 12
 _IMPORTANCE_ROWS = 20_000
 _SHAPE_WIDTH, _SHAPE_HEIGHT = 300, 176
+_OF_LINES = "The model is linear: its shapes are lines, pushes are told from the mean of these rows, no laws are shown."
+_OF_TREES = "Trees join many columns: what each adds depends on the others, so there are no shapes and no pushes."
 
 
 def rank_terms(inputs: LabelInputs, model: AdditiveEnsemble) -> list[tuple[float, Term]]:
@@ -87,9 +89,9 @@ def rank_terms(inputs: LabelInputs, model: AdditiveEnsemble) -> list[tuple[float
 
 
 def compute(inputs: LabelInputs, limit: int) -> list[Shape]:
-    """The shape functions of the most important features; none for a vote, and none of several features together."""
+    """The shapes of the most important features; none for votes and trees, and none of several features together."""
     model = inputs.subject.additive
-    if model is None:
+    if model is None or model.has_trees:
         return []
     measured = Contributions(model, inputs.subject.points, inputs.matrix)
     return [
@@ -180,6 +182,8 @@ def list_left_out(inputs: LabelInputs, shapes: list[Shape]) -> list[str]:
             "The model is a weighted vote: it has no single score, so there are no shapes, no failure masses and no "
             "laws."
         ]
+    if model.has_trees or model.is_linear:
+        return [_OF_TREES if model.has_trees else _OF_LINES]
     joined = [
         ", ".join(f"“{inputs.subject.names[at]}”" for at in one.features)
         for one in model.terms
@@ -190,10 +194,6 @@ def list_left_out(inputs: LabelInputs, shapes: list[Shape]) -> list[str]:
         return [
             "Functions of several columns together are not drawn, and their pushes are not listed: "
             f"{'; '.join(joined[:5])}{more}."
-        ]
-    if model.is_linear:
-        return [
-            "The model is linear: its shapes are lines, pushes are told from the mean of these rows, no laws are shown."
         ]
     if len(model.terms) > len(shapes):
         return [f"Shapes are shown for the {len(shapes)} most important of {len(model.terms)} columns."]

@@ -15,7 +15,7 @@ import numpy as np
 
 from derand._core.arrays import FloatArray
 from derand._core.text import as_plain_json, format_count
-from derand.model import AdditiveEnsemble, Term
+from derand.model import AdditiveEnsemble, Model, Term
 from derand.report import _blocks as ui
 from derand.report._facts import Facts, Size
 from derand.report._inputs import Inputs
@@ -131,13 +131,10 @@ _NOT_ASKED = "“What if”, and with it the model's tables, was left out on req
 
 def compute(inputs: Inputs, listed: Sequence[int], settings: ReportSettings) -> tuple[WhatIf | None, list[str]]:
     """What the page needs to move as many of the listed rows, which count from 1, as there is room for; and why not."""
-    if not settings.what_if:
-        return None, [_NOT_ASKED]
     model = inputs.subject.model
-    if not any(term.features for term in model.member_terms):
-        return None, ["“What if” is left out: the model reads no column."]
-    if sum(_count_numbers(term) for term in model.member_terms) > _MOST_NUMBERS:
-        return None, [_describe_too_large(None)]
+    why = _explain_left_out(model) if settings.what_if else _NOT_ASKED
+    if why is not None:
+        return None, [why]
     columns = _list_columns(inputs)
     members = [_list_member(member, columns) for member in model.members]
     threat = inputs.threat
@@ -170,6 +167,16 @@ def compute(inputs: Inputs, listed: Sequence[int], settings: ReportSettings) -> 
         return found, []
     note = f"“What if” offers the first {format_count(found['n_rows'])} rows of the table: the page stays small."
     return found, [note]
+
+
+def _explain_left_out(model: Model) -> str | None:
+    """Why a model cannot be moved in the page; None where it can."""
+    if not any(term.features for term in model.member_terms):
+        return "“What if” is left out: the model reads no column."
+    if model.has_trees:
+        return "“What if” is left out: trees join many columns, and the page computes functions of a few alone."
+    too_large = sum(_count_numbers(term) for term in model.member_terms) > _MOST_NUMBERS
+    return _describe_too_large(None) if too_large else None
 
 
 def _count_fitting(cells: Sequence[list[float | None]], n_rows: int) -> int:
@@ -303,7 +310,7 @@ def _describe_number(inputs: Inputs, feature: int) -> WhatIfColumn:
     }
 
 
-def _describe_limit(limit: Any) -> dict[str, Any]:
+def _describe_limit(limit: object) -> dict[str, Any]:
     """A limit as `Perturbation.box` reads it, to the last bit."""
     if isinstance(limit, str):
         return {"share": float(limit.rstrip("%")) / 100}
@@ -426,7 +433,7 @@ def title_score(summary: Parts) -> str:
     return names.get(found["decides"], f"Score{unit}")
 
 
-def blocks(summary: Mapping[str, Any]) -> list[ui.Block]:
+def blocks(summary: Mapping[str, object]) -> list[ui.Block]:
     """The controls, which the page's script fills; of the page alone."""
     return [ui.Raw(render("whatif", summary))]
 

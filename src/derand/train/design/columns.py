@@ -19,6 +19,7 @@ from derand.noise import Noise
 from derand.perturbation import Perturbation
 from derand.threat import Threat
 from derand.train.bins import NumberBins
+from derand.train.design.windows import reach_cells
 
 _EVENLY = np.arange(0, 7) / 6
 _MORE_NEARBY = np.concatenate([[0.0], 1.7 ** np.arange(-7.0, -2.0), _EVENLY[2:]])
@@ -253,8 +254,8 @@ class Design:
     @property
     def is_plain(self) -> bool:
         """Whether nothing changes: the margin is that of the row itself."""
-        moves = self.budget_costs.size > 1 or self.category_costs.size > 1 or any(one.own for one in self.numbers)
-        return not (moves or self.deduction)
+        costs = self.budget_costs.size > 1 or self.category_costs.size > 1
+        return not (costs or self.deduction or any(one.basis.shape[1] > 1 for one in self.numbers))
 
     def list_penalties(self, regularization: float) -> FloatArray:
         """The penalty of half the square of each weight; 0 for the intercept."""
@@ -345,12 +346,22 @@ def compute_boxes(numbers: Sequence[NumberBins], spec: ModelSpec, radius: float)
 
 
 def design_number(
-    bins: NumberBins, box: tuple[FloatArray, FloatArray], unit: float, spec: ModelSpec, with_ramp: bool
+    bins: NumberBins,
+    box: tuple[FloatArray, FloatArray],
+    unit: float,
+    spec: ModelSpec,
+    with_ramp: bool,
+    chosen: FloatArray | None = None,
 ) -> NumberColumn:
-    """The functions of a numerical column, and where its values may be moved: within a box, in a unit."""
+    """The functions of a numerical column, and where its values may be moved: within a box, in a unit.
+
+    `chosen`: its cuts, where they are known. Without noise the cells in reach are known, unless there is a ramp.
+    """
     norm, noise, sign = spec.threat.ball_norm, spec.noise, spec.monotone.get(bins.feature, 0)
-    cuts = bins.choose_cuts(spec.n_cuts)
+    cuts = bins.choose_cuts(spec.n_cuts) if chosen is None else chosen
     stairs = np.empty(0)
+    if chosen is not None or (noise is None and not with_ramp):
+        return _design_steps(bins, cuts, box, unit, norm, sign)
     if with_ramp and cuts.size > 1:
         width = (cuts[-1] - cuts[0]) / _STAIRS
         stairs = cuts[0] + width * (np.arange(_STAIRS) + 0.5)
@@ -363,6 +374,20 @@ def design_number(
     basis = look_at(bins.centers[:, None] + shifts, cuts, stairs, noise, bins.feature)
     means = bins.shares @ basis[:, own, :] / bins.shares.sum() if bins.shares.size else np.zeros(basis.shape[2])
     return NumberColumn(bins, cuts, stairs, (basis - means).astype(np.float32), means, costs, own, sign)
+
+
+def _design_steps(
+    bins: NumberBins, cuts: FloatArray, box: tuple[FloatArray, FloatArray], unit: float, norm: float | None, sign: int
+) -> NumberColumn:
+    """A column of jumps alone, without noise: its places are the cells in reach, its own one first."""
+    cells, distances = reach_cells(bins.centers, box, cuts)
+    if not any(end.any() for end in box):
+        cells, distances = cells[:, :1], distances[:, :1]
+    costs = (distances / unit) ** norm if norm is not None and np.isfinite(norm) else np.zeros(cells.shape)
+    steps = np.tri(cuts.size + 1, cuts.size, -1)
+    means = bins.shares @ steps[cells[:, 0]] / bins.shares.sum() if bins.shares.size else np.zeros(cuts.size)
+    basis = (steps - means).astype(np.float32)[cells]
+    return NumberColumn(bins, cuts, np.empty(0), basis, means, costs, 0, sign)
 
 
 def _choose_places(norm: float | None) -> FloatArray:

@@ -6,7 +6,7 @@ Owns the penalised objective, its change of variables, and the stages. Must not 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import cholesky
@@ -16,6 +16,7 @@ from derand._core.arrays import FloatArray
 from derand.train.design.columns import Design
 from derand.train.losses.base import Loss
 from derand.train.losses.margin_loops import solve_blocks
+from derand.train.optimisers.base import UNKNOWN, Effort, Fit
 
 _SHARP_COLUMNS = 16
 _FIRST_BUDGET_COSTS = (0.1, 0.5, 1.5)  # of the whole budget, in logarithms of odds
@@ -28,6 +29,26 @@ class Stage:
     temperature: float
     steps: int
     tolerance: float
+
+
+_QUICK = (Stage(0.1, 20, 1e-5), Stage(0.03, 30, 1e-5), Stage(0.01, 30, 1e-5))
+_LARGE = (Stage(0.01, 40, 1e-6), Stage(0.003, 60, 1e-7), Stage(0.003, 60, 1e-7))
+_THOROUGH = (Stage(0.1, 40, 1e-6), Stage(0.03, 40, 1e-6), *_LARGE, Stage(0.001, 60, 1e-7))
+_QUICK_PLAIN, _PLAIN, _LARGE_PLAIN = Stage(0.0, 100, 1e-5), Stage(0.0, 400, 1e-8), Stage(0.0, 60, 1e-6)
+_ROUGH = 5e-3
+"""Tolerance of a gap from which on a fit is a quick one."""
+
+
+def _choose_stages(effort: Effort, is_plain: bool, is_begun: bool) -> Sequence[Stage]:
+    """The stages of a fit, which may be begun from weights that are nearly right."""
+    is_quick = effort.tolerance >= _ROUGH
+    if is_plain:
+        stages: Sequence[Stage] = (_QUICK_PLAIN if is_quick else _LARGE_PLAIN if is_begun else _PLAIN,)
+    elif is_quick:
+        stages = _QUICK[1:] if is_begun else _QUICK
+    else:
+        stages = _LARGE if is_begun else _THOROUGH
+    return [replace(one, steps=min(one.steps, effort.most_steps)) for one in stages]
 
 
 @dataclass(slots=True, eq=False)
@@ -51,6 +72,16 @@ class Objective:
     change: Precondition | None
     constant: FloatArray
     n_steps: int = 0
+    result: Fit = UNKNOWN
+
+    def fit(self, start: FloatArray | None, effort: Effort) -> FloatArray:
+        """Weights of about least penalised loss, those of the constant prediction where these lose less."""
+        stages = _choose_stages(effort, self.loss.design.is_plain, start is not None)
+        weights = self.descend_anew(self.constant, stages) if start is None else self.descend(start, stages)
+        if self.loss.design.is_plain:
+            return weights
+        # where no function pays at this radius, the way to none of them is long: the end of it is known
+        return self.constant if self.measure(weights) > self.measure(self.constant) else weights
 
     def measure(self, weights: FloatArray) -> float:
         """Penalised loss, by the multipliers that prove most."""

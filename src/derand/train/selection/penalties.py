@@ -16,6 +16,10 @@ from derand._core.arrays import FloatArray, IntArray
 from derand._core.progress import tell
 
 _BETWEEN = 10**0.5
+_MOST_BEYOND = 3
+"""Penalties beyond an end of a ladder."""
+_LEAST_GAIN = 1e-3
+"""Share of the loss that a penalty beyond the ladder must gain for the search to go on."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,6 +81,8 @@ class Ladder:
         Whether the search ends at the first penalty that is worse than the one before.
     above : float or None
         Tried where the second penalty is worse than the first.
+    extends : bool
+        Whether the search goes on beyond the first or the last penalty while that is best.
     refines : bool
         Whether penalties on both sides of the best one are tried.
     ramps : bool
@@ -86,6 +92,7 @@ class Ladder:
     penalties: tuple[float, ...]
     stops: bool = True
     above: float | None = None
+    extends: bool = False
     refines: bool = False
     ramps: bool = False
 
@@ -105,6 +112,7 @@ def search_penalty(attempt: Attempt, ladder: Ladder) -> tuple[Trial, SelectionPa
             if number == 2 and ladder.above is not None:
                 tried.append(attempt(ladder.above, True, tried[-1]))
             break
+    tried += _extend(attempt, tried, ladder) if ladder.extends else []
     best = _select_best(tried)
     if ladder.refines:
         tell("training: penalties beside the best")
@@ -114,6 +122,19 @@ def search_penalty(attempt: Attempt, ladder: Ladder) -> tuple[Trial, SelectionPa
         tried.append(attempt(best.regularization, False, None))
         best = _select_best(tried)
     return best, SelectionPath.of(tried)
+
+
+def _extend(attempt: Attempt, tried: list[Trial], ladder: Ladder) -> list[Trial]:
+    """Penalties beyond an end of the ladder, while the best one is the outermost."""
+    more: list[Trial] = []
+    best = _select_best(tried)
+    factor = 10.0 if best is tried[0] else 0.1 if best.regularization == ladder.penalties[-1] else 0.0
+    while factor and len(more) < _MOST_BEYOND:
+        more.append(attempt(best.regularization * factor, True, best))
+        if more[-1].mean > (1 - _LEAST_GAIN) * best.mean:
+            break
+        best = more[-1]
+    return more
 
 
 def _select_best(tried: list[Trial]) -> Trial:

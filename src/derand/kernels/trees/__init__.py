@@ -1,0 +1,1 @@
+"""Sums of decision trees over columns that they share: arrays in, arrays out."""

@@ -1,0 +1,642 @@
+"""Compiled loops of the block-coordinate descent: one column at a time, rows by their codes. Serial, without the GIL.
+
+Every row is in one state of each column: the group of the row (its label and its multiplier) and its code. Most rows
+share the commonest code of a column, so that only the others are listed. Must not know what the numbers mean.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from derand._core.arrays import FloatArray, IntArray
+from derand.kernels.compiling import compile_loop
+
+_FAINT = 30.0  # a share of exp(-30) does not count
+_STEPS = 1  # of Newton's method on a column, at most, before the next one
+_HALVINGS = 20
+_ENOUGH = 1e-2  # of the first decrease of a column: a smaller one ends its steps
+_ARMIJO = 1e-4
+_TINY = 1e-12
+_UNUSED = 1e-15  # curvature of rows that a state does not count with
+
+
+class Blocks(NamedTuple):
+    """The columns of a design one after the other, and their rows.
+
+    Attributes
+    ----------
+    first_weight, n_weights, n_points, first_point : arrays of shape (n_columns,)
+        Weights of each column among all; its points, and where their numbers begin in `points`.
+    n_bins, n_places, first_place : arrays of shape (n_columns,)
+        Codes of each column, and to how many places a row of each code can go.
+    first_state : array of shape (n_columns + 1,)
+        States of each column are (group, code), group after group.
+    is_category : array of shape (n_columns,)
+        Whether its groups are those of categories.
+    points : array of float32
+        What each weight adds at each point, (n_points, n_weights) for each column.
+    places : array of int32
+        The point of each place, (n_bins, n_places) for each column.
+    costs : array of float64
+        What going there costs.
+    first_entry, rows, codes, common
+        Rows whose code is not the commonest one of the column, (n_columns + 1,) and (n_entries,) each.
+    """
+
+    first_weight: IntArray
+    n_weights: IntArray
+    n_points: IntArray
+    first_point: IntArray
+    n_bins: IntArray
+    n_places: IntArray
+    first_place: IntArray
+    first_state: IntArray
+    is_category: NDArray[np.bool_]
+    points: NDArray[np.float32]
+    places: NDArray[np.int32]
+    costs: FloatArray
+    first_entry: IntArray
+    rows: NDArray[np.int32]
+    codes: NDArray[np.int32]
+    common: IntArray
+
+
+class GroupMap(NamedTuple):
+    """Groups of rows, for numbers and for categories: the sign of a label, and a multiplier.
+
+    A row whose best multiplier lies between two has a share of each of these groups.
+
+    Attributes
+    ----------
+    signs, multipliers : arrays of shape (2, n_groups)
+        The second row is that of categories; the shorter one is filled up.
+    counts : array of shape (2,)
+    of_row : array of shape (2, n_rows)
+        The first group of each row; the second one is the next.
+    shares : array of shape (2, n_rows)
+        Of the first group.
+    """
+
+    signs: FloatArray
+    multipliers: FloatArray
+    counts: IntArray
+    of_row: NDArray[np.int32]
+    shares: FloatArray
+
+
+@compile_loop()
+def _evaluate_points(points: NDArray[np.float32], weights: FloatArray, values: FloatArray) -> None:
+    for point in range(values.size):
+        total = 0.0
+        for at in range(weights.size):
+            total += points[point, at] * weights[at]
+        values[point] = total
+
+
+@compile_loop()
+def _soften(
+    values: FloatArray,
+    places: NDArray[np.int32],
+    costs: FloatArray,
+    sign: float,
+    multiplier: float,
+    temperature: float,
+    shares: FloatArray,
+) -> float:
+    """The soft minimum over the places of a code, and the share of each place in it."""
+    least, where = math.inf, 0
+    for at in range(places.size):
+        value = sign * values[places[at]] + multiplier * costs[at]
+        shares[at] = value
+        if value < least:
+            least, where = value, at
+    if temperature <= 0.0 or places.size == 1:
+        shares[:] = 0.0
+        shares[where] = 1.0
+        return least
+    total = 0.0
+    for at in range(places.size):
+        above = (shares[at] - least) / temperature
+        shares[at] = math.exp(-above) if above < _FAINT else 0.0
+        total += shares[at]
+    for at in range(places.size):
+        shares[at] /= total
+    return least - temperature * math.log(total / places.size)
+
+
+@compile_loop()
+def _factorise(matrix: FloatArray) -> bool:
+    """Cholesky's factor in the lower triangle, in place; whether there is one."""
+    size = matrix.shape[0]
+    for i in range(size):
+        for j in range(i + 1):
+            total = matrix[i, j]
+            for k in range(j):
+                total -= matrix[i, k] * matrix[j, k]
+            if i == j:
+                if total <= 0.0:
+                    return False
+                matrix[i, i] = math.sqrt(total)
+            else:
+                matrix[i, j] = total / matrix[j, j]
+    return True
+
+
+@compile_loop()
+def _solve(factor: FloatArray, vector: FloatArray) -> None:
+    size = vector.size
+    for i in range(size):
+        total = vector[i]
+        for k in range(i):
+            total -= factor[i, k] * vector[k]
+        vector[i] = total / factor[i, i]
+    for i in range(size - 1, -1, -1):
+        total = vector[i]
+        for k in range(i + 1, size):
+            total -= factor[k, i] * vector[k]
+        vector[i] = total / factor[i, i]
+
+
+@compile_loop()
+def _add_curvature(  # noqa: PLR0912 - two ways, by which arrays are small
+    points: NDArray[np.float32],
+    by_point: FloatArray,
+    by_state: FloatArray,
+    state_places: NDArray[np.int32],
+    state_shares: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Second derivatives by the weights of a column, (n_weights, n_weights).
+
+    `by_point`: those by the values of points, one by one; `by_state`: how much each state adds beside that, along its
+    shares of points, (n_states, n_places).
+    """
+    n_points, size = points.shape
+    n_places = state_places.shape[1]
+    out[:] = 0.0
+    if n_points <= 2 * size + 4:
+        dense = np.zeros((n_points, n_points))
+        for point in range(n_points):
+            dense[point, point] = by_point[point]
+        for state in range(by_state.size):
+            factor = by_state[state]
+            if factor == 0.0:
+                continue
+            for i in range(n_places):
+                part = factor * state_shares[state, i]
+                if part == 0.0:
+                    continue
+                for j in range(n_places):
+                    dense[state_places[state, i], state_places[state, j]] += part * state_shares[state, j]
+        half = np.zeros((n_points, size))
+        for i in range(n_points):
+            for k in range(n_points):
+                if dense[i, k] != 0.0:
+                    for j in range(size):
+                        half[i, j] += dense[i, k] * points[k, j]
+        for k in range(n_points):
+            for i in range(size):
+                left = points[k, i]
+                if left != 0.0:
+                    for j in range(i + 1):
+                        out[i, j] += left * half[k, j]
+        return
+    for point in range(n_points):
+        if by_point[point] != 0.0:
+            for i in range(size):
+                left = by_point[point] * points[point, i]
+                for j in range(i + 1):
+                    out[i, j] += left * points[point, j]
+    seen = np.empty(size)
+    for state in range(by_state.size):
+        if by_state[state] == 0.0:
+            continue
+        seen[:] = 0.0
+        for at in range(n_places):
+            share = state_shares[state, at]
+            if share != 0.0:
+                for j in range(size):
+                    seen[j] += share * points[state_places[state, at], j]
+        for i in range(size):
+            left = by_state[state] * seen[i]
+            for j in range(i + 1):
+                out[i, j] += left * seen[j]
+
+
+@compile_loop()
+def _visit(  # noqa: PLR0912, PLR0915 - one compiled loop, whose arrays stay where they are
+    points: NDArray[np.float32],
+    places: NDArray[np.int32],
+    costs: FloatArray,
+    signs: FloatArray,
+    multipliers: FloatArray,
+    used: IntArray,
+    slopes: FloatArray,
+    curvature: FloatArray,
+    penalties: FloatArray,
+    bound: int,
+    temperature: float,
+    weights: FloatArray,
+    moved: FloatArray,
+) -> float:
+    """Newton's steps on the weights of one column; how each used state moves, and what is gained.
+
+    Rows lose `slope * move + curvature / 2 * move ** 2` by the move of their state. `bound`: -1 or 1 where weights have
+    a sign.
+    """
+    n_bins, n_places = places.shape
+    size, n_states = weights.size, used.size
+    values = np.empty(points.shape[0])
+    state_places = np.empty((n_states, n_places), dtype=np.int32)
+    shares, trial_shares = np.empty((n_states, n_places)), np.empty((n_states, n_places))
+    start, now, trial = np.empty(n_states), np.empty(n_states), np.empty(n_states)
+    _evaluate_points(points, weights, values)
+    for at in range(n_states):
+        group, code = used[at] // n_bins, used[at] % n_bins
+        state_places[at] = places[code]
+        start[at] = _soften(
+            values, places[code], costs[code], signs[group], multipliers[group], temperature, shares[at]
+        )
+    now[:] = start
+    gained, first = 0.0, 0.0
+    gradient, step, target = np.empty(size), np.empty(size), np.empty(size)
+    hessian = np.empty((size, size))
+    for turn in range(_STEPS):
+        by_value, by_point, by_state = np.zeros(points.shape[0]), np.zeros(points.shape[0]), np.empty(n_states)
+        for at in range(n_states):
+            slope = slopes[at] + curvature[at] * (now[at] - start[at])
+            sign = signs[used[at] // n_bins]
+            pull = max(-slope, 0.0) / temperature if temperature > 0.0 and n_places > 1 else 0.0
+            sure = False
+            for place in range(n_places):
+                share = shares[at, place]
+                if share != 0.0:
+                    by_value[state_places[at, place]] += sign * slope * share
+                    sure = sure or share > 1.0 - 1e-9
+            if sure:
+                pull = 0.0
+            if pull > 0.0:
+                for place in range(n_places):
+                    by_point[state_places[at, place]] += pull * shares[at, place]
+            by_state[at] = curvature[at] - pull
+        for j in range(size):
+            total = penalties[j] * weights[j]
+            for point in range(points.shape[0]):
+                total += by_value[point] * points[point, j]
+            gradient[j] = total
+        _add_curvature(points, by_point, by_state, state_places, shares, hessian)
+        trace = 0.0
+        for j in range(size):
+            hessian[j, j] += penalties[j]
+            trace += hessian[j, j]
+        for j in range(size):
+            hessian[j, j] += 1e-10 * trace / size + _TINY
+            if bound != 0 and weights[j] * bound <= 0.0 and gradient[j] * bound > 0.0:  # held by its bound
+                for k in range(size):
+                    if k < j:
+                        hessian[j, k] = 0.0
+                    elif k > j:
+                        hessian[k, j] = 0.0
+                gradient[j] = 0.0
+            step[j] = -gradient[j]
+        if not _factorise(hessian):
+            break
+        _solve(hessian, step)
+        promised = 0.0
+        for j in range(size):
+            promised += gradient[j] * step[j]
+        if promised > -1e-18:
+            break
+        length, gain = 1.0, 0.0
+        for _ in range(_HALVINGS):
+            change = 0.0
+            for j in range(size):
+                target[j] = weights[j] + length * step[j]
+                if bound != 0 and target[j] * bound < 0.0:
+                    target[j] = 0.0
+                change += 0.5 * penalties[j] * (target[j] * target[j] - weights[j] * weights[j])
+            _evaluate_points(points, target, values)
+            for at in range(n_states):
+                group, code = used[at] // n_bins, used[at] % n_bins
+                trial[at] = _soften(
+                    values, places[code], costs[code], signs[group], multipliers[group], temperature, trial_shares[at]
+                )
+                move, before = trial[at] - start[at], now[at] - start[at]
+                change += slopes[at] * (move - before) + 0.5 * curvature[at] * (move * move - before * before)
+            if change <= _ARMIJO * length * promised:
+                gain = -change
+                break
+            length *= 0.5
+        if gain <= 0.0:
+            break
+        weights[:] = target
+        now[:] = trial
+        shares[:] = trial_shares
+        gained += gain
+        if turn == 0:
+            first = gain
+        elif gain < _ENOUGH * first:
+            break
+    for at in range(n_states):
+        moved[at] = now[at] - start[at]
+    return gained
+
+
+@compile_loop()
+def _fill_common(blocks: Blocks, column: int, by_group: FloatArray, out: FloatArray) -> None:
+    """What rows of the commonest code have: that of all rows of their group, less what others have."""
+    n_bins, common = blocks.n_bins[column], blocks.common[column]
+    for group in range(out.size // n_bins):
+        others = 0.0
+        for code in range(n_bins):
+            if code != common:
+                others += out[group * n_bins + code]
+        out[group * n_bins + common] = by_group[group] - others
+
+
+def _sum_states(blocks: Blocks, groups: GroupMap, by_row: FloatArray, by_group: FloatArray, out: FloatArray) -> None:
+    """Sums of a number of each row by all states; `by_group`: its sums by groups, (2, n_groups)."""
+    for column in range(blocks.n_bins.size):
+        kind = 1 if blocks.is_category[column] else 0
+        n_bins = blocks.n_bins[column]
+        own = out[blocks.first_state[column] : blocks.first_state[column + 1]]
+        own[:] = 0.0
+        for entry in range(blocks.first_entry[column], blocks.first_entry[column + 1]):
+            row = blocks.rows[entry]
+            state = groups.of_row[kind, row] * n_bins + blocks.codes[entry]
+            share = groups.shares[kind, row]
+            own[state] += share * by_row[row]
+            if share < 1.0:
+                own[state + n_bins] += (1.0 - share) * by_row[row]
+        _fill_common(blocks, column, by_group[kind], own)
+
+
+def _sum_groups(groups: GroupMap, by_row: FloatArray, out: FloatArray) -> None:
+    """Sums of a number of each row by groups, (2, n_groups)."""
+    out[:] = 0.0
+    for kind in range(2):
+        for row in range(by_row.size):
+            group, share = groups.of_row[kind, row], groups.shares[kind, row]
+            out[kind, group] += share * by_row[row]
+            if share < 1.0:
+                out[kind, group + 1] += (1.0 - share) * by_row[row]
+
+
+def _couple_groups(groups: GroupMap, by_row: FloatArray, out: FloatArray) -> None:
+    """Sums over rows of a number times their shares of two groups, (2, n_groups, 2, n_groups)."""
+    out[:] = 0.0
+    for row in range(by_row.size):
+        for kind in range(2):
+            for first in range(2):
+                share = groups.shares[kind, row] if first == 0 else 1.0 - groups.shares[kind, row]
+                if share == 0.0:
+                    continue
+                for other in range(2):
+                    for second in range(2):
+                        part = groups.shares[other, row] if second == 0 else 1.0 - groups.shares[other, row]
+                        if part != 0.0:
+                            at = groups.of_row[kind, row] + first, groups.of_row[other, row] + second
+                            out[kind, at[0], other, at[1]] += share * part * by_row[row]
+
+
+def _tabulate(
+    blocks: Blocks, groups: GroupMap, weights: FloatArray, temperature: float, worth: FloatArray, spent: FloatArray
+) -> None:
+    """What each state of each column is worth, and what its change costs."""
+    for column in range(blocks.n_bins.size):
+        kind = 1 if blocks.is_category[column] else 0
+        n_bins, n_places = blocks.n_bins[column], blocks.n_places[column]
+        size, n_points = blocks.n_weights[column], blocks.n_points[column]
+        begin, low = blocks.first_point[column], blocks.first_place[column]
+        points = blocks.points[begin : begin + n_points * size].reshape(n_points, size)
+        places = blocks.places[low : low + n_bins * n_places].reshape(n_bins, n_places)
+        costs = blocks.costs[low : low + n_bins * n_places].reshape(n_bins, n_places)
+        values, shares = np.empty(n_points), np.empty(n_places)
+        own = weights[blocks.first_weight[column] : blocks.first_weight[column] + size]
+        _evaluate_points(points, own, values)
+        state = blocks.first_state[column]
+        for group in range(groups.counts[kind]):
+            sign, multiplier = groups.signs[kind, group], groups.multipliers[kind, group]
+            for code in range(n_bins):
+                worth[state] = _soften(values, places[code], costs[code], sign, multiplier, temperature, shares)
+                spent[state] = 0.0
+                for at in range(n_places):
+                    spent[state] += shares[at] * costs[code, at]
+                state += 1
+
+
+def _add_margins(blocks: Blocks, groups: GroupMap, worth: FloatArray, start: FloatArray, margins: FloatArray) -> None:
+    """Margins of all rows; `start`, (2, n_groups): what rows of each group begin with."""
+    begin = start.copy()
+    for column in range(blocks.n_bins.size):
+        kind = 1 if blocks.is_category[column] else 0
+        first, n_bins = blocks.first_state[column], blocks.n_bins[column]
+        for group in range(groups.counts[kind]):
+            begin[kind, group] += worth[first + group * n_bins + blocks.common[column]]
+    for row in range(margins.size):
+        margins[row] = 0.0
+        for kind in range(2):
+            group, share = groups.of_row[kind, row], groups.shares[kind, row]
+            margins[row] += share * begin[kind, group]
+            if share < 1.0:
+                margins[row] += (1.0 - share) * begin[kind, group + 1]
+    for column in range(blocks.n_bins.size):
+        kind = 1 if blocks.is_category[column] else 0
+        first, n_bins, common = blocks.first_state[column], blocks.n_bins[column], blocks.common[column]
+        for entry in range(blocks.first_entry[column], blocks.first_entry[column + 1]):
+            row = blocks.rows[entry]
+            state = first + groups.of_row[kind, row] * n_bins
+            code, share = blocks.codes[entry], groups.shares[kind, row]
+            margins[row] += share * (worth[state + code] - worth[state + common])
+            if share < 1.0:
+                state += n_bins
+                margins[row] += (1.0 - share) * (worth[state + code] - worth[state + common])
+
+
+def _add_multipliers(
+    blocks: Blocks, kind: int, n_multipliers: int, target: NDArray[np.uint8], worth: FloatArray, totals: FloatArray
+) -> None:
+    """Add to `totals`, (n_rows, n_multipliers), what columns of a kind are worth at each multiplier of a row."""
+    common_totals = np.zeros((2, n_multipliers))
+    for column in range(blocks.n_bins.size):
+        if (1 if blocks.is_category[column] else 0) != kind:
+            continue
+        first, n_bins, common = blocks.first_state[column], blocks.n_bins[column], blocks.common[column]
+        for label in range(2):
+            for at in range(n_multipliers):
+                common_totals[label, at] += worth[first + (label * n_multipliers + at) * n_bins + common]
+        for entry in range(blocks.first_entry[column], blocks.first_entry[column + 1]):
+            row = blocks.rows[entry]
+            state = first + target[row] * n_multipliers * n_bins
+            code = blocks.codes[entry]
+            for at in range(n_multipliers):
+                totals[row, at] += worth[state + at * n_bins + code] - worth[state + at * n_bins + common]
+    for row in range(totals.shape[0]):
+        for at in range(n_multipliers):
+            totals[row, at] += common_totals[target[row], at]
+
+
+def _sweep(  # noqa: PLR0912 - one compiled loop, whose arrays stay where they are
+    blocks: Blocks,
+    groups: GroupMap,
+    columns: IntArray,
+    bounds: IntArray,
+    penalties: FloatArray,
+    temperature: float,
+    curvature: FloatArray,
+    by_state: FloatArray,
+    coupling: FloatArray,
+    by_group: FloatArray,
+    slopes: FloatArray,
+    offsets: FloatArray,
+    weights: FloatArray,
+    gains: FloatArray,
+) -> None:
+    """Visit columns one after the other, and the intercept after each; what each visit gains.
+
+    `curvature` of rows stays; `by_state` are its sums by states, `coupling` those by pairs of groups. `slopes` of rows
+    follow all moves: those of whole groups by `offsets`, so that a row's slope is `slopes + curvature * offsets`, and
+    `by_group` are the sums of that.
+    """
+    for column in columns:
+        kind = 1 if blocks.is_category[column] else 0
+        n_bins, n_places, common = blocks.n_bins[column], blocks.n_places[column], blocks.common[column]
+        size, n_points = blocks.n_weights[column], blocks.n_points[column]
+        n_groups = groups.counts[kind]
+        own_slopes = np.zeros(n_groups * n_bins)
+        for entry in range(blocks.first_entry[column], blocks.first_entry[column + 1]):
+            row = blocks.rows[entry]
+            slope = slopes[row] + curvature[row] * _offset(groups, offsets, row)
+            state, share = groups.of_row[kind, row] * n_bins + blocks.codes[entry], groups.shares[kind, row]
+            own_slopes[state] += share * slope
+            if share < 1.0:
+                own_slopes[state + n_bins] += (1.0 - share) * slope
+        _fill_common(blocks, column, by_group[kind], own_slopes)
+        first = blocks.first_state[column]
+        own_curvature = by_state[first : first + n_groups * n_bins]
+        used = np.flatnonzero(own_curvature > _UNUSED)
+        begin, low = blocks.first_point[column], blocks.first_place[column]
+        start = blocks.first_weight[column]
+        moved = np.empty(used.size)
+        gains[column] = _visit(
+            blocks.points[begin : begin + n_points * size].reshape(n_points, size),
+            blocks.places[low : low + n_bins * n_places].reshape(n_bins, n_places),
+            blocks.costs[low : low + n_bins * n_places].reshape(n_bins, n_places),
+            groups.signs[kind],
+            groups.multipliers[kind],
+            used,
+            own_slopes[used],
+            own_curvature[used],
+            penalties[start : start + size],
+            bounds[column],
+            temperature,
+            weights[start : start + size],
+            moved,
+        )
+        if gains[column] > 0.0:
+            moves = np.zeros(n_groups * n_bins)
+            moves[used] = moved
+            for entry in range(blocks.first_entry[column], blocks.first_entry[column + 1]):
+                row = blocks.rows[entry]
+                state, share = groups.of_row[kind, row] * n_bins, groups.shares[kind, row]
+                code = blocks.codes[entry]
+                change = share * (moves[state + code] - moves[state + common])
+                if share < 1.0:
+                    change += (1.0 - share) * (moves[state + n_bins + code] - moves[state + n_bins + common])
+                if change != 0.0:
+                    change *= curvature[row]
+                    slopes[row] += change
+                    for other in range(2):
+                        group, part = groups.of_row[other, row], groups.shares[other, row]
+                        by_group[other, group] += part * change
+                        if part < 1.0:
+                            by_group[other, group + 1] += (1.0 - part) * change
+            for group in range(n_groups):
+                _shift_group(groups, kind, group, moves[group * n_bins + common], coupling, by_group, offsets)
+        left, bend = 0.0, 0.0
+        for group in range(groups.counts[0]):
+            left += groups.signs[0, group] * by_group[0, group]
+            for other in range(groups.counts[0]):
+                bend += coupling[0, group, 0, other]
+        if bend > 0.0:
+            weights[0] -= left / bend
+            for group in range(groups.counts[0]):
+                _shift_group(groups, 0, group, -groups.signs[0, group] * left / bend, coupling, by_group, offsets)
+
+
+@compile_loop()
+def _offset(groups: GroupMap, offsets: FloatArray, row: int) -> float:
+    total = 0.0
+    for kind in range(2):
+        group, share = groups.of_row[kind, row], groups.shares[kind, row]
+        total += share * offsets[kind, group]
+        if share < 1.0:
+            total += (1.0 - share) * offsets[kind, group + 1]
+    return total
+
+
+@compile_loop()
+def _shift_group(
+    groups: GroupMap,
+    kind: int,
+    group: int,
+    move: float,
+    coupling: FloatArray,
+    by_group: FloatArray,
+    offsets: FloatArray,
+) -> None:
+    """Move the margins of all rows of a group."""
+    if move == 0.0:
+        return
+    offsets[kind, group] += move
+    for other in range(2):
+        for at in range(groups.counts[other]):
+            by_group[other, at] += coupling[kind, group, other, at] * move
+
+
+def _pass_back(
+    blocks: Blocks,
+    groups: GroupMap,
+    weights: FloatArray,
+    temperature: float,
+    by_state: FloatArray,
+    gradient: FloatArray,
+) -> None:
+    """Slopes by all weights but the intercept, from those by states."""
+    for column in range(blocks.n_bins.size):
+        kind = 1 if blocks.is_category[column] else 0
+        n_bins, n_places = blocks.n_bins[column], blocks.n_places[column]
+        size, n_points = blocks.n_weights[column], blocks.n_points[column]
+        begin, low, start = blocks.first_point[column], blocks.first_place[column], blocks.first_weight[column]
+        points = blocks.points[begin : begin + n_points * size].reshape(n_points, size)
+        places = blocks.places[low : low + n_bins * n_places].reshape(n_bins, n_places)
+        costs = blocks.costs[low : low + n_bins * n_places].reshape(n_bins, n_places)
+        values, shares, by_value = np.empty(n_points), np.empty(n_places), np.zeros(n_points)
+        _evaluate_points(points, weights[start : start + size], values)
+        state = blocks.first_state[column]
+        for group in range(groups.counts[kind]):
+            sign, multiplier = groups.signs[kind, group], groups.multipliers[kind, group]
+            for code in range(n_bins):
+                if by_state[state] != 0.0:
+                    _soften(values, places[code], costs[code], sign, multiplier, temperature, shares)
+                    for at in range(n_places):
+                        by_value[places[code, at]] += sign * by_state[state] * shares[at]
+                state += 1
+        for point in range(n_points):
+            if by_value[point] != 0.0:
+                for j in range(size):
+                    gradient[start + j] += by_value[point] * points[point, j]
+
+
+sum_states: Any = compile_loop()(_sum_states)
+sum_groups: Any = compile_loop()(_sum_groups)
+couple_groups: Any = compile_loop()(_couple_groups)
+tabulate: Any = compile_loop()(_tabulate)
+add_margins: Any = compile_loop()(_add_margins)
+add_multipliers: Any = compile_loop()(_add_multipliers)
+sweep: Any = compile_loop()(_sweep)
+pass_back: Any = compile_loop()(_pass_back)

@@ -34,7 +34,7 @@ from derand.certificates import (
     read_budget,
     weigh_votes,
 )
-from derand.estimators._base import Request, Training
+from derand.estimators._base import Training
 from derand.estimators._inputs import (
     ClassWeight,
     keep_present,
@@ -43,8 +43,8 @@ from derand.estimators._inputs import (
     warn_of_lone_labels,
 )
 from derand.estimators._one_label import warn_of_no_gain, warn_of_one_label, warn_of_unseen_classes
+from derand.estimators._proving import Asked, DomainOption, compute_table_reasons, list_row_reasons, prove_table
 from derand.estimators._proving import Columns as ProtectedColumns
-from derand.estimators._proving import DomainOption, compute_table_reasons, list_row_reasons, prove_table
 from derand.estimators._showing import as_table, name_all, name_unit
 from derand.estimators._threshold import MovableClassifier
 from derand.explain import Explanations, ModelPromises, RowExplanation, explain_label
@@ -435,7 +435,8 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             `fixed` says which columns are enough, `proof` whether no smaller set is.
         """
         request = self._ask(as_table(X, self.encoding_), self._ask_threats(None, None, None), rule, noise)
-        return compute_table_reasons(self, self.classes_, request, domain, costs=costs, unseen=unseen, missing=missing)
+        asked = Asked(request.rows, request.noise, request.rule)
+        return compute_table_reasons(self, self.classes_, asked, domain, costs=costs, unseen=unseen, missing=missing)
 
     def prove(
         self,
@@ -604,7 +605,7 @@ def prove_encoded(
     return prove_table(
         classifier,
         classifier.classes_,
-        Request(table, noise, [], rule, "best", classifier.n_jobs),
+        Asked(table, noise, rule),
         has_rows=rows is not None,
         monotone=getattr(classifier, "monotone", None) if monotone is None else monotone,
         **asked,

@@ -8,7 +8,7 @@ as that range. Must not know how anything is proven.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,20 +27,12 @@ DomainOption = Mapping[str | int, Any] | None
 _DIRECTIONS = {1: "increasing", -1: "decreasing"}
 
 
-class Asked(Protocol):
-    """What is asked of a request."""
+class Asked(NamedTuple):
+    """Rows as the model reads them, the noise and the rule."""
 
-    @property
-    def rows(self) -> FloatArray:
-        """As the model reads them."""
-
-    @property
-    def noise(self) -> Noise | None:
-        """None for the model as deployed."""
-
-    @property
-    def rule(self) -> str:
-        """By which labels are found."""
+    rows: FloatArray
+    noise: Noise | None
+    rule: str
 
 
 def read_domain(

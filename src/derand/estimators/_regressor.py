@@ -27,9 +27,9 @@ from derand.certificates import (
     certify_radius_checked,
     find_answers,
 )
-from derand.estimators._base import CertifiedEstimator, Request
+from derand.estimators._base import CertifiedEstimator
 from derand.estimators._inputs import read_targets
-from derand.estimators._proving import DomainOption, prove_table
+from derand.estimators._proving import Asked, DomainOption, prove_table
 from derand.estimators._showing import as_table, name_all, name_unit
 from derand.explain import Explanations, Extreme, ModelPromises, NumberExplanation, Reach, explain_regression
 from derand.explain.heights import measure_heights
@@ -276,7 +276,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         return prove_table(
             self,
             np.empty(0),
-            Request(rows, chosen, [], self.rule if rule is None else rule, "best", self.n_jobs),
+            Asked(rows, chosen, self.rule if rule is None else rule),
             has_rows=X is not None,
             monotone=monotone,
             domain=domain,

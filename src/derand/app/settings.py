@@ -574,7 +574,7 @@ class CertifySettings:
         "whole",
         comment="nodes of the search for each row, of models whose trees join many columns",
         metavar="NODES",
-        shown="50000",
+        shown="20000",
         least=1,
     )
     changes: Mapping[str, Any] = field(default_factory=dict)

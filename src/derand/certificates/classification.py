@@ -120,7 +120,7 @@ def certify(
     threat : Threat or None
         What may change, instead of `l0` and `unseen`: any norm, other units.
     budget : int or None
-        Of a model whose trees join many columns: how many nodes the search may look at for each row. None is 50,000;
+        Of a model whose trees join many columns: how many nodes the search may look at for each row. None is 20,000;
         other models need none, and do not read it.
 
     Returns

@@ -53,7 +53,7 @@ def label_trees(model: AdditiveEnsemble, rows: NDArray[Any]) -> IntArray:
 
 
 def _compare_scores(model: AdditiveEnsemble, rows: FloatArray) -> IntArray:
-    """Scores of all classes, offsets included, (n_rows, n_classes); of one sum 0 and how far it is above the threshold."""
+    """Scores of all classes, offsets included, (n_rows, n_classes); of one sum 0 and how far it is ahead."""
     scores = model.score(rows)
     if model.offsets:
         return np.asarray(scores + np.array(model.offsets))

@@ -22,7 +22,7 @@ from derand.perturbation import Perturbation
 
 LibraryLabels = Callable[[FloatArray], IntArray]
 """Labels of rows, 0, 1, ..., as the library gives them that a model was read from; -1 where it gives none."""
-DEFAULT_BUDGET = 50_000
+DEFAULT_BUDGET = 20_000
 """Nodes that the search of a model with trees may look at for each row."""
 
 PROOFS = ("none", "paper", "dual", "exact")

@@ -13,7 +13,7 @@ import numpy as np
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
-from derand.kernels.trees.distances import measure_bin
+from derand.kernels.trees.distances import LEAN, measure_bin
 from derand.kernels.trees.forest import CATEGORY, EITHER, PLAIN
 from derand.kernels.trees.nodes import Nodes, Problem, least_leaf, snap_up, take_measure
 
@@ -34,10 +34,12 @@ class Agreement(NamedTuple):
     """Whether they disagree on the column."""
     costs: FloatArray
     """How far the nearest value is that they leave, as `distances` measures it."""
+    room: IntArray
+    """(5, _): for classes and leaves that are being looked at."""
 
 
 @compile_loop()
-def make_agreement(n_trees: int, n_active: int, n_words: int) -> Agreement:
+def make_agreement(n_trees: int, n_active: int, n_words: int, longest: int) -> Agreement:
     """Room for what leaves agree on."""
     return Agreement(
         np.empty(n_trees, np.int64),
@@ -48,10 +50,11 @@ def make_agreement(n_trees: int, n_active: int, n_words: int) -> Agreement:
         np.empty((n_active, n_words), np.int64),
         np.empty(n_active, np.bool_),
         np.empty(n_active),
+        np.empty((5, longest), np.int64),
     )
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def add_minima(node: int, nodes: Nodes, problem: Problem, found: Agreement) -> int:
     """The sum of the least leaves that are left."""
     local = problem.local
@@ -63,7 +66,7 @@ def add_minima(node: int, nodes: Nodes, problem: Problem, found: Agreement) -> i
     return total
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def _meet_classes(
     at: int, cut: int, is_right: bool, problem: Problem, node: int, nodes: Nodes, found: Agreement
 ) -> None:
@@ -81,7 +84,7 @@ def _meet_classes(
     found.is_open[at] = is_empty
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def intersect_leaves(node: int, nodes: Nodes, problem: Problem, found: Agreement) -> bool:
     """Intersect the least leaves column by column; whether they disagree on none."""
     local, n_words = problem.local, problem.local.below.shape[1]
@@ -114,7 +117,7 @@ def intersect_leaves(node: int, nodes: Nodes, problem: Problem, found: Agreement
     return agrees
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def _lacks_value(at: int, problem: Problem, found: Agreement) -> bool:
     """Whether no number lies in the range that is left of a column."""
     low, high = found.low[at], found.high[at]
@@ -122,7 +125,7 @@ def _lacks_value(at: int, problem: Problem, found: Agreement) -> bool:
     return low > high or (not low <= own <= high and snap_up(low, problem, at) > high)
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def takes_present(at: int, kind: int, problem: Problem, found: Agreement) -> bool:
     """Whether a number is taken where leaves agree, and not a missing one: its own state where that is left."""
     if kind != EITHER:
@@ -133,7 +136,7 @@ def takes_present(at: int, kind: int, problem: Problem, found: Agreement) -> boo
     return own >= 0 and not _lacks_value(at, problem, found)
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def weigh_agreement(node: int, nodes: Nodes, problem: Problem, found: Agreement) -> float:
     """How far the nearest row is on which all least leaves agree; infinite where it takes more changes than may be."""
     changed, missed, total = 0, 0, 0.0

@@ -13,6 +13,7 @@ import numpy as np
 from derand._core.arrays import IntArray
 from derand.kernels.compiling import compile_loop
 from derand.kernels.trees.agreement import Agreement
+from derand.kernels.trees.distances import LEAN
 from derand.kernels.trees.forest import CATEGORY, EITHER
 from derand.kernels.trees.nodes import (
     CLASSES,
@@ -29,7 +30,6 @@ from derand.kernels.trees.nodes import (
     locate_above,
     locate_below,
     measure_column,
-    take_own,
     tighten,
 )
 
@@ -45,10 +45,10 @@ class Branch(NamedTuple):
     score: float
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def _least_value(tree: int, masks: IntArray, place: int, node: int, nodes: Nodes, problem: Problem) -> int:
     """The least leaf of a tree that a mask leaves."""
-    local, n_words = problem.local, masks.shape[1]
+    local, n_words = problem.local, problem.local.below.shape[1]
     for word in range(n_words):
         bits = nodes.sets[node, tree * n_words + word] & masks[place, word]
         if bits != 0:
@@ -56,7 +56,7 @@ def _least_value(tree: int, masks: IntArray, place: int, node: int, nodes: Nodes
     return np.int64(2**62)
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def _raise_by_cut(at: int, cut: int, node: int, nodes: Nodes, problem: Problem, minima: IntArray) -> tuple[int, int]:
     """What bins below a cut raise the sum by, and bins from it on."""
     local, first, second = problem.local, np.int64(0), np.int64(0)
@@ -70,12 +70,11 @@ def _raise_by_cut(at: int, cut: int, node: int, nodes: Nodes, problem: Problem, 
     return first, second
 
 
-@compile_loop()
-def _raise_by_presence(at: int, node: int, nodes: Nodes, problem: Problem, minima: IntArray) -> tuple[int, int]:
+@compile_loop(**LEAN)
+def _raise_by_presence(at: int, node: int, nodes: Nodes, problem: Problem, found: Agreement) -> tuple[int, int]:
     """What numbers raise the sum by, and the missing one."""
     local, first, second = problem.local, np.int64(0), np.int64(0)
-    n_words = local.below.shape[1]
-    mask = np.empty((1, n_words), np.int64)
+    n_words, mask, minima = local.below.shape[1], found.room, found.minima
     for k in range(local.group_starts[at], local.group_starts[at + 1]):
         tree = local.groups[k, 0]
         below, above = locate_below(k, nodes.high[node, at] + 1, local), locate_above(k, nodes.low[node, at], local)
@@ -87,14 +86,12 @@ def _raise_by_presence(at: int, node: int, nodes: Nodes, problem: Problem, minim
     return first, second
 
 
-@compile_loop()
-def _raise_by_classes(
-    at: int, classes: IntArray, node: int, nodes: Nodes, problem: Problem, minima: IntArray
-) -> tuple[int, int]:
-    """What some classes raise the sum by, and all others that are left."""
+@compile_loop(**LEAN)
+def _raise_by_classes(at: int, node: int, nodes: Nodes, problem: Problem, found: Agreement) -> tuple[int, int]:
+    """What the classes in the room of `found` raise the sum by, and all others that are left."""
     local, first, second = problem.local, np.int64(0), np.int64(0)
-    n_words = local.below.shape[1]
-    masks, rest = np.empty((2, n_words), np.int64), np.empty(classes.size, np.int64)
+    n_words, masks, minima = local.below.shape[1], found.room, found.minima
+    classes, rest = masks[2, : nodes.classes.shape[2]], masks[3, : nodes.classes.shape[2]]
     for word in range(classes.size):
         rest[word] = nodes.classes[node, at, word] & ~classes[word]
     for k in range(local.group_starts[at], local.group_starts[at + 1]):
@@ -107,7 +104,7 @@ def _raise_by_classes(
     return first, second
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def _choose(best: Branch, at: int, kind: int, cut: int, rises: tuple[int, int], need: float) -> Branch:
     """The better one of two candidates."""
     first, second = min(float(rises[0]), need), min(float(rises[1]), need)
@@ -116,7 +113,7 @@ def _choose(best: Branch, at: int, kind: int, cut: int, rises: tuple[int, int], 
     return Branch(at, np.int64(kind), cut, rises[0], rises[1], score) if score > best.score else best
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def _try_cuts(
     at: int, node: int, nodes: Nodes, problem: Problem, found: Agreement, need: float, best: Branch
 ) -> Branch:
@@ -132,7 +129,7 @@ def _try_cuts(
     return best
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def _try_classes(
     at: int,
     classes: IntArray,
@@ -145,22 +142,30 @@ def _try_classes(
     kept: IntArray,
 ) -> Branch:
     """Some classes of a category, and all others; the classes of the best candidate are kept."""
-    some, rest, inside = np.int64(0), np.int64(0), np.empty(classes.size, np.int64)
-    for word in range(classes.size):
+    some, rest, inside = np.int64(0), np.int64(0), found.room[2]
+    for word in range(kept.size):
         there = nodes.classes[node, at, word]
         inside[word] = classes[word] & there
         some, rest = some | inside[word], rest | (there & ~inside[word])
     if some == 0 or rest == 0:
         return best
-    rises = _raise_by_classes(at, inside, node, nodes, problem, found.minima)
+    rises = _raise_by_classes(at, node, nodes, problem, found)
     better = _choose(best, at, CLASSES, np.int64(0), rises, need)
     if better.score > best.score:
-        for word in range(classes.size):
+        for word in range(kept.size):
             kept[word] = inside[word]
     return better
 
 
-@compile_loop()
+@compile_loop(**LEAN)
+def _write_own(at: int, problem: Problem, room: IntArray, n_words: int) -> None:
+    """Write the row's own class into the last row of the room."""
+    own = np.int64(problem.region.own[problem.local.columns[at]])
+    for word in range(n_words):
+        room[4, word] = np.int64(1) << (own & 63) if word == own >> 6 else np.int64(0)
+
+
+@compile_loop(**LEAN)
 def choose_conflict(node: int, nodes: Nodes, problem: Problem, found: Agreement, need: float, kept: IntArray) -> Branch:
     """The best candidate on a column on which least leaves disagree."""
     best = Branch(np.int64(-1), np.int64(0), np.int64(0), np.int64(0), np.int64(0), -1.0)
@@ -171,17 +176,17 @@ def choose_conflict(node: int, nodes: Nodes, problem: Problem, found: Agreement,
         if kind == CATEGORY:
             best = _try_classes(at, found.other[at], node, nodes, problem, found, need, best, kept)
             best = _try_classes(at, found.classes[at], node, nodes, problem, found, need, best, kept)
-            own = take_own(at, problem)
-            best = _try_classes(at, own, node, nodes, problem, found, need, best, kept)
+            _write_own(at, problem, found.room, nodes.classes.shape[2])
+            best = _try_classes(at, found.room[4], node, nodes, problem, found, need, best, kept)
         elif kind == EITHER:
-            rises = _raise_by_presence(at, node, nodes, problem, found.minima)
+            rises = _raise_by_presence(at, node, nodes, problem, found)
             best = _choose(best, at, PRESENCE, np.int64(0), rises, need)
         else:
             best = _try_cuts(at, node, nodes, problem, found, need, best)
     return best
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def choose_cost(node: int, nodes: Nodes, problem: Problem, found: Agreement, need: float, kept: IntArray) -> Branch:
     """The best candidate on a column whose least leaves cost more of a budget than the column has spent."""
     best = Branch(np.int64(-1), np.int64(0), np.int64(0), np.int64(0), np.int64(0), -1.0)
@@ -189,10 +194,10 @@ def choose_cost(node: int, nodes: Nodes, problem: Problem, found: Agreement, nee
         own, kind = np.int64(problem.region.own[problem.local.columns[at]]), nodes.kinds[node, at]
         if kind == CATEGORY:
             if has_own(node, at, nodes, problem) and (found.classes[at, own >> 6] >> (own & 63)) & 1 == 0:
-                alone = take_own(at, problem)
-                best = _try_classes(at, alone, node, nodes, problem, found, need, best, kept)
+                _write_own(at, problem, found.room, nodes.classes.shape[2])
+                best = _try_classes(at, found.room[4], node, nodes, problem, found, need, best, kept)
         elif kind == EITHER:
-            rises = _raise_by_presence(at, node, nodes, problem, found.minima)
+            rises = _raise_by_presence(at, node, nodes, problem, found)
             best = _choose(best, at, PRESENCE, np.int64(0), rises, need)
         elif own >= 0 and found.costs[at] > measure_column(node, at, nodes, problem):
             cut = found.low[at] if found.low[at] > own else found.high[at] + 1
@@ -201,8 +206,10 @@ def choose_cost(node: int, nodes: Nodes, problem: Problem, found: Agreement, nee
     return best
 
 
-@compile_loop()
-def take_part(node: int, branch: Branch, is_first: bool, kept: IntArray, nodes: Nodes, problem: Problem) -> bool:
+@compile_loop(**LEAN)
+def take_part(
+    node: int, branch: Branch, is_first: bool, kept: IntArray, room: IntArray, nodes: Nodes, problem: Problem
+) -> bool:
     """Turn a node into one part of a branch; False where nothing is left of it."""
     at = branch.at
     if branch.kind == CUT:
@@ -216,7 +223,7 @@ def take_part(node: int, branch: Branch, is_first: bool, kept: IntArray, nodes: 
         else:
             keep_missing(node, at, nodes, problem.local)
     else:
-        part = np.empty(kept.size, np.int64)
+        part = room[2, : kept.size]
         for word in range(kept.size):
             part[word] = kept[word] if is_first else nodes.classes[node, at, word] & ~kept[word]
         keep_classes(node, at, part, nodes, problem.local)

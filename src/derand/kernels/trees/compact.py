@@ -1,4 +1,4 @@
-"""What is left of a forest in the region of a row: sets of leaves as bits, and what each side of a split leaves of them.
+"""What is left of a forest in the region of a row: sets of leaves as bits, and what sides of splits leave of them.
 
 The leaves of a tree are numbered by value, so that the least one of a set is its lowest bit. Of a split only the leaves
 that it excludes are kept: those on its right below its cut, those on its left from its cut on. README.md, step 11. Must
@@ -13,6 +13,7 @@ import numpy as np
 
 from derand._core.arrays import IntArray
 from derand.kernels.compiling import compile_loop
+from derand.kernels.trees.distances import LEAN
 from derand.kernels.trees.forest import CATEGORY, EITHER, Forest, Region, turn
 
 NO_SPLIT = -1
@@ -62,7 +63,7 @@ class _Tree(NamedTuple):
     right: IntArray
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def count_words(counts: IntArray) -> tuple[int, int, int]:
     """Trees of several leaves, the leaves of these, and the words that a set of the largest one takes."""
     n_trees, n_leaves, most = 0, 0, 0
@@ -74,7 +75,7 @@ def count_words(counts: IntArray) -> tuple[int, int, int]:
     return n_trees, n_leaves, (most + 63) >> 6
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def _sort_keys(keys: IntArray, order: IntArray, count: int) -> None:
     """The order of the first keys."""
     gap = 1
@@ -102,7 +103,7 @@ def _grow(array: IntArray, size: int) -> IntArray:
     return longer
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def _descend(
     root: int,
     forest: Forest,
@@ -145,7 +146,7 @@ def _descend(
         node, link = stack[waiting], stack[waiting + 1]
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def _number_leaves(tree: int, first_split: int, n_splits: int, count: int, local: Local, room: _Tree) -> None:
     """Number the leaves of a tree by value, and collect those on either side of its splits."""
     _sort_keys(room.values, room.order, count)
@@ -173,7 +174,7 @@ def _number_leaves(tree: int, first_split: int, n_splits: int, count: int, local
             sides[(link >> 1) - first_split, word] |= room.left[at, word] | room.right[at, word]
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def _group_splits(
     tree: int, first: int, last: int, n_groups: int, forest: Forest, local: Local, room: _Tree, groups: IntArray
 ) -> int:
@@ -201,7 +202,7 @@ def _group_splits(
     return n_groups
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def _exclude_specials(
     group: int,
     groups: IntArray,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
-from derand.kernels.trees.distances import Measure, restrict_bins
+from derand.kernels.trees.distances import LEAN, Measure, restrict_bins
 from derand.kernels.worst_case.curves import bisect_right
 
 SmallArray = NDArray[np.int32]
@@ -116,7 +116,7 @@ def make_region(n_columns: int, n_words: int) -> Region:
     )
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def locate_row(row: int, forest: Forest, asked: Asked, size: float, region: Region) -> None:
     """Fill in what a row can reach by changes of each column that are smaller than `size` (see `distances`)."""
     for column in range(forest.n_classes.size):
@@ -148,7 +148,7 @@ def locate_row(row: int, forest: Forest, asked: Asked, size: float, region: Regi
             region.kinds[column], region.low[column], region.high[column] = PLAIN, first, last
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def locate_point(values: FloatArray, classes: SmallArray, forest: Forest, region: Region) -> None:
     """Fill in a single row: its values of numbers, and its classes of categories."""
     for column in range(forest.n_classes.size):
@@ -167,7 +167,7 @@ def locate_point(values: FloatArray, classes: SmallArray, forest: Forest, region
             region.kinds[column], region.low[column], region.high[column] = PLAIN, own, own
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def turn(column: int, cut: int, missing_left: int, region: Region, sets: IntArray) -> int:
     """Which sides of a split a column reaches that is not plain: 1 left, 2 right, 3 both."""
     kind = region.kinds[column]
@@ -185,7 +185,7 @@ def turn(column: int, cut: int, missing_left: int, region: Region, sets: IntArra
     return left + 2 * right
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def walk(
     forest: Forest, region: Region, label: int, sign: int, stack: IntArray, counts: IntArray, least: IntArray
 ) -> int:
@@ -235,7 +235,7 @@ def walk_rows(forest: Forest, asked: Asked, goals: Goals, totals: IntArray) -> N
         totals[k] = walk(forest, region, goals.labels[k], goals.signs[k], stack, counts, least)
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def add_leaves(forest: Forest, region: Region, label: int, sign: int) -> int:
     """The same where every tree reaches one leaf."""
     splits, total = forest.splits, sign * forest.base[label]

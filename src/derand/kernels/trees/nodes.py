@@ -13,7 +13,7 @@ import numpy as np
 from derand._core.arrays import IntArray
 from derand.kernels.compiling import compile_loop
 from derand.kernels.trees.compact import Local
-from derand.kernels.trees.distances import Measure, measure_bin, restrict_bins
+from derand.kernels.trees.distances import LEAN, Measure, measure_bin, restrict_bins
 from derand.kernels.trees.forest import CATEGORY, EITHER, MISSING, PLAIN, Asked, ByteArray, Forest, Region
 from derand.kernels.worst_case.curves import bisect_right
 from derand.kernels.worst_case.steps import step_down, step_up
@@ -51,7 +51,7 @@ class Problem(NamedTuple):
     row: int
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def first_bit(word: int) -> int:
     """The position of the lowest bit of a word that is not 0."""
     return _BITS[(((word & -word) * _SEQUENCE) >> 58) & 63]
@@ -70,7 +70,7 @@ def make_nodes(depth: int, n_sets: int, n_active: int, n_words: int) -> Nodes:
     )
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def copy_node(source: Nodes, at: int, target: Nodes, to: int) -> None:
     """Copy one node."""
     target.floors[to] = source.floors[at]
@@ -93,7 +93,7 @@ def grow_nodes(nodes: Nodes) -> Nodes:
     return more
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def least_leaf(node: int, sets: IntArray, tree: int, n_words: int) -> int:
     """The number, within its tree, of the least leaf that is left."""
     for word in range(n_words):
@@ -103,7 +103,7 @@ def least_leaf(node: int, sets: IntArray, tree: int, n_words: int) -> int:
     return -1
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def locate_below(group: int, cut: int, local: Local) -> int:
     """Where the masks of a group stand for bins below a cut; -1 where all leaves are left."""
     first = local.groups[group, 1]
@@ -113,7 +113,7 @@ def locate_below(group: int, cut: int, local: Local) -> int:
     return np.int64(-1)
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def locate_above(group: int, cut: int, local: Local) -> int:
     """The same for bins from a cut on."""
     first = local.groups[group, 1]
@@ -123,7 +123,7 @@ def locate_above(group: int, cut: int, local: Local) -> int:
     return np.int64(-1)
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def keep_bins(node: int, at: int, low: int, high: int, nodes: Nodes, local: Local) -> None:
     """Keep the bins from `low` to `high` of a column; its number is not missing."""
     n_words = local.below.shape[1]
@@ -138,7 +138,7 @@ def keep_bins(node: int, at: int, low: int, high: int, nodes: Nodes, local: Loca
     nodes.low[node, at], nodes.high[node, at] = low, high
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def keep_missing(node: int, at: int, nodes: Nodes, local: Local) -> None:
     """Keep the missing number of a column alone."""
     n_words = local.below.shape[1]
@@ -148,7 +148,7 @@ def keep_missing(node: int, at: int, nodes: Nodes, local: Local) -> None:
     nodes.kinds[node, at] = MISSING
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def join_classes(group: int, classes: IntArray, word: int, local: Local) -> int:
     """The leaves that some classes of a category reach together, one word of them."""
     mask, place = np.int64(0), local.groups[group, 3]
@@ -160,7 +160,7 @@ def join_classes(group: int, classes: IntArray, word: int, local: Local) -> int:
     return mask
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def keep_classes(node: int, at: int, classes: IntArray, nodes: Nodes, local: Local) -> None:
     """Keep some classes of a category."""
     n_words = local.below.shape[1]
@@ -171,7 +171,7 @@ def keep_classes(node: int, at: int, classes: IntArray, nodes: Nodes, local: Loc
         nodes.classes[node, at, word] = classes[word]
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def place_root(problem: Problem, nodes: Nodes) -> None:
     """The node of the whole region."""
     region, local = problem.region, problem.local
@@ -196,7 +196,7 @@ def place_root(problem: Problem, nodes: Nodes) -> None:
                     nodes.sets[0, local.groups[group, 0] * n_words + word] &= there
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def take_measure(problem: Problem, at: int) -> Measure:
     """The number of an active column, and how its changes count."""
     column, asked = problem.local.columns[at], problem.asked
@@ -210,7 +210,7 @@ def take_measure(problem: Problem, at: int) -> Measure:
     )
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def _locate_value(x: float, problem: Problem, at: int) -> int:
     """The bin of a number."""
     column, forest = problem.local.columns[at], problem.forest
@@ -218,7 +218,7 @@ def _locate_value(x: float, problem: Problem, at: int) -> int:
     return bisect_right(x, start, forest.edge_starts[column + 1], forest.edges) - start
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def snap_up(bin_: int, problem: Problem, at: int) -> int:
     """The first bin from there on that a whole step reaches; a bin beyond the last one where none does."""
     x, own, start, _, step, _ = take_measure(problem, at)
@@ -232,7 +232,7 @@ def snap_up(bin_: int, problem: Problem, at: int) -> int:
     return bin_
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def snap_down(bin_: int, problem: Problem, at: int) -> int:
     """The last bin up to there that a whole step reaches."""
     x, own, start, _, step, _ = take_measure(problem, at)
@@ -246,7 +246,7 @@ def snap_down(bin_: int, problem: Problem, at: int) -> int:
     return bin_
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def tighten(node: int, at: int, low: int, high: int, nodes: Nodes, problem: Problem) -> bool:
     """Keep the bins between two ends of a column that a step reaches; False where none is left."""
     low, high = max(low, nodes.low[node, at]), min(high, nodes.high[node, at])
@@ -260,14 +260,14 @@ def tighten(node: int, at: int, low: int, high: int, nodes: Nodes, problem: Prob
     return True
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def keep_present(node: int, at: int, nodes: Nodes, problem: Problem) -> None:
     """Keep the numbers of a column, without the missing one."""
     nodes.kinds[node, at] = PLAIN
     keep_bins(node, at, nodes.low[node, at], nodes.high[node, at], nodes, problem.local)
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def has_own(node: int, at: int, nodes: Nodes, problem: Problem) -> bool:
     """Whether the row's own class is left, or whether its number may still be missing, or there, as it is."""
     own, kind = np.int64(problem.region.own[problem.local.columns[at]]), nodes.kinds[node, at]
@@ -276,20 +276,23 @@ def has_own(node: int, at: int, nodes: Nodes, problem: Problem) -> bool:
     return kind == EITHER or (kind == MISSING) == (own < 0)
 
 
-@compile_loop()
-def take_own(at: int, problem: Problem) -> IntArray:
-    """The row's own class of a category."""
-    alone, own = (
-        np.empty(problem.asked.classes.shape[1], np.int64),
-        np.int64(problem.region.own[problem.local.columns[at]]),
-    )
-    for word in range(alone.size):
-        alone[word] = 0
-    alone[own >> 6] = np.int64(1) << (own & 63)
-    return alone
+@compile_loop(**LEAN)
+def keep_own(node: int, at: int, own: int, nodes: Nodes, local: Local) -> None:
+    """Keep the row's own class of a category."""
+    n_words, is_alone = local.below.shape[1], True
+    for word in range(nodes.classes.shape[2]):
+        bit = np.int64(1) << (own & 63) if word == own >> 6 else np.int64(0)
+        is_alone = is_alone and nodes.classes[node, at, word] == bit
+        nodes.classes[node, at, word] = bit
+    if is_alone:
+        return
+    for group in range(local.group_starts[at], local.group_starts[at + 1]):
+        for word in range(n_words):
+            mask = local.specials[local.groups[group, 3] + own, word]
+            nodes.sets[node, local.groups[group, 0] * n_words + word] &= mask
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def spend_changes(node: int, nodes: Nodes, problem: Problem) -> bool:
     """Hold all columns that can no longer change for want of a budget; False where more have changed than may."""
     changed, missed, n_active = 0, 0, problem.local.columns.size
@@ -304,11 +307,7 @@ def spend_changes(node: int, nodes: Nodes, problem: Problem) -> bool:
     for at in range(n_active):
         kind, own = nodes.kinds[node, at], problem.region.own[problem.local.columns[at]]
         if kind == CATEGORY and changed == problem.asked.n_changes and has_own(node, at, nodes, problem):
-            alone, is_same = take_own(at, problem), True
-            for word in range(alone.size):
-                is_same = is_same and alone[word] == nodes.classes[node, at, word]
-            if not is_same:
-                keep_classes(node, at, alone, nodes, problem.local)
+            keep_own(node, at, np.int64(own), nodes, problem.local)
         elif kind == EITHER and missed == problem.asked.n_missing:
             if own < 0:
                 keep_missing(node, at, nodes, problem.local)
@@ -317,7 +316,7 @@ def spend_changes(node: int, nodes: Nodes, problem: Problem) -> bool:
     return True
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def measure_column(node: int, at: int, nodes: Nodes, problem: Problem) -> float:
     """The least distance of the bins that are left of a column."""
     measure = take_measure(problem, at)
@@ -327,12 +326,16 @@ def measure_column(node: int, at: int, nodes: Nodes, problem: Problem) -> float:
     return measure_bin(nearest, measure, problem.forest.edges)
 
 
-@compile_loop()
-def spend_distance(node: int, size: float, nodes: Nodes, problem: Problem) -> bool:
-    """Take away what is too far with what has moved already; False where that is too far by itself."""
+@compile_loop(**LEAN)
+def spend_distance(node: int, size: float, near: FloatArray, nodes: Nodes, problem: Problem) -> bool:
+    """Take away what is too far with what has moved already; False where that is too far by itself.
+
+    `near` is room for a number per active column.
+    """
     n_active, is_sum = problem.local.columns.size, problem.asked.norm != np.inf
-    near, total = np.zeros(n_active), 0.0
+    total = 0.0
     for at in range(n_active):
+        near[at] = 0.0
         if nodes.kinds[node, at] != CATEGORY:
             near[at] = measure_column(node, at, nodes, problem)
             total = total + near[at] if is_sum else max(total, near[at])

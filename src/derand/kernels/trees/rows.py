@@ -1,7 +1,7 @@
 """Questions about rows: do they stay on their side, how far may they be moved, what is the least sum of each.
 
-All rows are walked first; what the walk leaves open is searched, several rounds of it for radii. Which size is tried next
-decides only how soon a search ends. README.md, step 11. Must not know models or units.
+All rows are walked first; what the walk leaves open is searched, several rounds of it for radii. Which size is tried
+next decides only how soon a search ends. README.md, step 11. Must not know models or units.
 """
 
 from __future__ import annotations
@@ -252,13 +252,16 @@ def measure_rows(forest: Forest, asked: Asked, limits: Limits, labels: IntArray,
     answers.certified[at] = radii.good[at]
     answers.is_exact[at] = (radii.is_done & (radii.is_sure | ~radii.is_found))[at]
     answers.status[at] = np.where(radii.is_any_sure[at], FLIPS, np.where(radii.is_found[at], TIE, UNDECIDED))
-    at = at[answers.status[at] == TIE]
-    if at.size:  # farther away some flip for certain
-        beyond = _Radii(asking, radii.least, radii.most)
+    at = at[(radii.is_found & ~radii.is_sure)[at]]
+    if at.size:  # the nearest one that flips for certain may be another one, or farther away
+        beyond, before = _Radii(asking, radii.least, radii.most), Answers(*(array.copy() for array in answers))
         beyond.good, left = radii.good.copy(), budgets - radii.nodes
         sizes = np.where(np.isfinite(radii.least), beyond.enlarge(np.maximum(radii.good, radii.least)), np.inf)
         beyond.search(at, sizes, left, answers, is_sure=True)
         answers.status[at[beyond.is_any_sure[at]]] = FLIPS
+        answers.is_exact[at] = radii.is_done[at] & beyond.is_done[at] & (beyond.good[at] == radii.good[at])
+        kept = at[~beyond.is_done[at] & radii.is_any_sure[at]]
+        answers.values[kept], answers.classes[kept] = before.values[kept], before.classes[kept]
         radii.nodes[at] += beyond.nodes[at]
     answers.nodes[:] = radii.nodes
     return answers

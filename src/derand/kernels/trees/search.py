@@ -21,6 +21,7 @@ from derand.kernels.trees.agreement import (
 )
 from derand.kernels.trees.branching import Branch, choose_conflict, choose_cost, take_part
 from derand.kernels.trees.compact import compact
+from derand.kernels.trees.distances import LEAN
 from derand.kernels.trees.forest import (
     CATEGORY,
     LARGEST,
@@ -91,7 +92,7 @@ class Points(NamedTuple):
     classes: SmallArray
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def _write_point(node: int, nodes: Nodes, problem: Problem, found: Agreement, points: Points) -> None:
     """Write the nearest row on which all least leaves agree: values of numbers and classes of categories."""
     local, region, forest = problem.local, problem.region, problem.forest
@@ -126,7 +127,7 @@ def _write_point(node: int, nodes: Nodes, problem: Problem, found: Agreement, po
             point[column] = np.nan
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def _check_point(problem: Problem, goal: Goal, points: Points, spare: Region) -> bool:
     """Whether the row that was found is sure; it is kept where it is."""
     locate_point(points.values[0], points.classes[0], problem.forest, spare)
@@ -149,7 +150,8 @@ def search_region(problem: Problem, goal: Goal, points: Points, spare: Region) -
     is_found, is_sure, is_any_sure = False, False, False
     while top >= 0 and looked < goal.budget:
         looked += 1
-        if not spend_changes(top, nodes, problem) or (has_ball and not spend_distance(top, size, nodes, problem)):
+        is_left = spend_changes(top, nodes, problem)
+        if not is_left or (has_ball and not spend_distance(top, size, found.costs, nodes, problem)):
             top -= 1
             continue
         total = add_minima(top, nodes, problem, found)
@@ -175,7 +177,9 @@ def search_region(problem: Problem, goal: Goal, points: Points, spare: Region) -
                     top -= 1
                 continue
             branch = choose_cost(top, nodes, problem, found, float(limit - total), kept)
-        top, closed, nodes = _divide(top, branch, kept, limit, closed, nodes, problem)
+        if top + 1 == nodes.floors.size:
+            nodes = grow_nodes(nodes)
+        top, closed = _divide(top, branch, kept, found.room, limit, closed, nodes, problem)
     for at in range(top + 1):
         closed = min(closed, nodes.floors[at])
     bound = min(closed, limit) if goal.kind == LEAST else closed
@@ -188,31 +192,40 @@ def make_room(problem: Problem) -> tuple[Nodes, Agreement, IntArray]:
     local, n_words = problem.local, problem.asked.classes.shape[1]
     n_active = local.columns.size
     nodes = make_nodes(_DEPTH, local.start.size, n_active, n_words)
-    return nodes, make_agreement(local.offsets.size - 1, n_active, n_words), np.empty(n_words, np.int64)
+    return (
+        nodes,
+        make_agreement(local.offsets.size - 1, n_active, n_words, max(n_words, local.below.shape[1])),
+        np.empty(n_words, np.int64),
+    )
 
 
-@compile_loop()
+@compile_loop(**LEAN)
 def _divide(
-    top: int, branch: Branch, kept: IntArray, limit: int, closed: int, nodes: Nodes, problem: Problem
-) -> tuple[int, int, Nodes]:
+    top: int,
+    branch: Branch,
+    kept: IntArray,
+    room: IntArray,
+    limit: int,
+    closed: int,
+    nodes: Nodes,
+    problem: Problem,
+) -> tuple[int, int]:
     """Put both parts of a branch in the place of a node, the lower one on top; a part that is closed is left out."""
     is_first = branch.first_rise <= branch.second_rise
     floor = nodes.floors[top] + max(branch.first_rise, branch.second_rise)
     if floor >= limit:
         closed = min(closed, floor)
     else:
-        if top + 1 == nodes.floors.size:
-            nodes = grow_nodes(nodes)
         copy_node(nodes, top, nodes, top + 1)
-        if take_part(top, branch, not is_first, kept, nodes, problem):
+        if take_part(top, branch, not is_first, kept, room, nodes, problem):
             nodes.floors[top] = floor
             top += 1
         else:
             copy_node(nodes, top + 1, nodes, top)
     nodes.floors[top] += min(branch.first_rise, branch.second_rise)
-    if not take_part(top, branch, is_first, kept, nodes, problem):
+    if not take_part(top, branch, is_first, kept, room, nodes, problem):
         top -= 1
-    return top, closed, nodes
+    return top, closed
 
 
 class Found(NamedTuple):

@@ -189,9 +189,9 @@ class _Question:
         self._values = np.ascontiguousarray(self.rows[:, self.packed.columns])
         self._states, self._codes = self._list_classes()
 
-    def _list_classes(self) -> tuple[NDArray[np.int32], dict[int, FloatArray]]:
+    def _list_classes(self) -> tuple[IntArray, dict[int, FloatArray]]:
         """The class of each category, and the code that stands for each class that a category may change to."""
-        states, codes = np.full(self._values.shape, -1, dtype=np.int32), {}
+        states, codes = np.full(self._values.shape, -1, dtype=np.int64), {}
         for column, category in self.packed.categories.items():
             states[:, column] = category.classes[category.locate(self._values[:, column])]
             allowed = _list_codes(int(self.packed.columns[column]), category.codes, self._perturbation)
@@ -265,7 +265,7 @@ class _Question:
             nothing,
             nothing,
             nothing,
-            np.empty((0, columns.size), dtype=np.int32),
+            np.empty((0, columns.size), dtype=np.int64),
             classes,
             may_miss,
             perturbation.units[columns].astype(np.float64),
@@ -296,7 +296,7 @@ class _Question:
         norm, at = self._perturbation.norm, list(self._list_numbers())
         changes = np.nan_to_num(witness[:, at] - self.rows[:, at], nan=0.0, posinf=np.inf, neginf=-np.inf)
         if norm == 0:
-            return np.count_nonzero(changes, axis=1).astype(np.float64)
+            return np.asarray(np.count_nonzero(changes, axis=1), dtype=np.float64)
         with np.errstate(over="ignore"):
             return np.asarray(measure_norms(changes / self._perturbation.units[at], norm or 0.0) * (1 + _HAIR))
 

@@ -55,7 +55,7 @@ class Asked(NamedTuple):
     """(n_rows, n_columns), as `low`, `high` and `own_classes`."""
     low: FloatArray
     high: FloatArray
-    own_classes: SmallArray
+    own_classes: IntArray
     """Classes of categories."""
     classes: IntArray
     """(n_columns, n_words): the classes that a category may change to."""
@@ -93,11 +93,11 @@ class Region(NamedTuple):
     low: SmallArray
     """The range of bins; empty where a column is not plain."""
     high: SmallArray
-    own: SmallArray
+    own: IntArray
     """The row's own bin or class; -1 where it is missing."""
-    first: SmallArray
+    first: IntArray
     """The range of bins where it is not missing."""
-    last: SmallArray
+    last: IntArray
     kinds: ByteArray
     classes: IntArray
 
@@ -108,9 +108,9 @@ def make_region(n_columns: int, n_words: int) -> Region:
     return Region(
         np.empty(n_columns, np.int32),
         np.empty(n_columns, np.int32),
-        np.empty(n_columns, np.int32),
-        np.empty(n_columns, np.int32),
-        np.empty(n_columns, np.int32),
+        np.empty(n_columns, np.int64),
+        np.empty(n_columns, np.int64),
+        np.empty(n_columns, np.int64),
         np.empty(n_columns, np.uint8),
         np.zeros((n_columns, n_words), np.int64),
     )
@@ -149,7 +149,7 @@ def locate_row(row: int, forest: Forest, asked: Asked, size: float, region: Regi
 
 
 @compile_loop(_nrt=False)
-def locate_point(values: FloatArray, classes: SmallArray, forest: Forest, region: Region) -> None:
+def locate_point(values: FloatArray, classes: IntArray, forest: Forest, region: Region) -> None:
     """Fill in a single row: its values of numbers, and its classes of categories."""
     for column in range(forest.n_classes.size):
         region.low[column], region.high[column] = NEVER_LOW, NEVER_HIGH

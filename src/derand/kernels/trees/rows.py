@@ -20,7 +20,6 @@ from derand.kernels.trees.forest import (
     Asked,
     Forest,
     Goals,
-    SmallArray,
     locate_row,
     make_region,
     walk_rows,
@@ -54,7 +53,7 @@ class Answers(NamedTuple):
     is_exact: BoolArray
     values: FloatArray
     """(n_rows, n_columns): of the row that was found, else of the row itself."""
-    classes: SmallArray
+    classes: IntArray
 
     def keep(self, at: IntArray, found: Found, chosen: IntArray, which: int) -> None:
         """Keep the rows that some of the questions found; `which` is 0 for the best one, 1 for one that is sure."""

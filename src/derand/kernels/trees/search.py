@@ -28,7 +28,6 @@ from derand.kernels.trees.forest import (
     Forest,
     Goals,
     Region,
-    SmallArray,
     add_leaves,
     locate_point,
     locate_row,
@@ -88,7 +87,7 @@ class Points(NamedTuple):
 
     values: FloatArray
     """(2, n_columns)"""
-    classes: SmallArray
+    classes: IntArray
 
 
 @compile_loop(_nrt=False)
@@ -242,13 +241,13 @@ class Found(NamedTuple):
     is_any_sure: BoolArray
     values: FloatArray
     """(_, 2, n_columns): of the best row, and of the best one that is sure."""
-    classes: SmallArray
+    classes: IntArray
 
 
 def make_found(count: int, n_columns: int) -> Found:
     """Room for so many questions."""
     flags, numbers = np.zeros((4, count), dtype=bool), np.zeros((3, count), dtype=np.int64)
-    values, classes = np.empty((count, 2, n_columns)), np.empty((count, 2, n_columns), dtype=np.int32)
+    values, classes = np.empty((count, 2, n_columns)), np.empty((count, 2, n_columns), dtype=np.int64)
     return Found._make([flags[0], *numbers, np.zeros(count), *flags[1:], values, classes])
 
 

@@ -149,7 +149,7 @@ def bound_scores(
 ) -> TreeScores:
     """The least and the largest sum of each row within the box, or within an open ball as well."""
     question = _Question(contrast, rows, perturbation)
-    sizes, ends, nodes = question.list_sizes(radius), [], 0
+    sizes, ends, nodes = question.list_sizes(radius), [], np.zeros(len(rows), dtype=np.int64)
     for label in (0, 1):
 
         def work(asked: Asked, part: slice, label: int = label) -> Answers:
@@ -164,7 +164,7 @@ def bound_scores(
         ends.append((bound, _add_scores(contrast, witness), witness))
         nodes = nodes + found.nodes
     (least, low, least_witness), (most, high, most_witness) = ends
-    return TreeScores(least, -most, low, high, least_witness, most_witness, np.asarray(nodes))
+    return TreeScores(least, -most, low, high, least_witness, most_witness, nodes)
 
 
 def _label(is_one: BoolArray) -> IntArray:
@@ -189,9 +189,9 @@ class _Question:
         self._values = np.ascontiguousarray(self.rows[:, self.packed.columns])
         self._states, self._codes = self._list_classes()
 
-    def _list_classes(self) -> tuple[NDArray[np.int32], dict[int, FloatArray]]:
+    def _list_classes(self) -> tuple[IntArray, dict[int, FloatArray]]:
         """The class of each category, and the code that stands for each class that a category may change to."""
-        states, codes = np.full(self._values.shape, -1, dtype=np.int32), {}
+        states, codes = np.full(self._values.shape, -1, dtype=np.int64), {}
         for column, category in self.packed.categories.items():
             states[:, column] = category.classes[category.locate(self._values[:, column])]
             allowed = _list_codes(int(self.packed.columns[column]), category.codes, self._perturbation)
@@ -244,8 +244,9 @@ class _Question:
                 high=np.ascontiguousarray(high[:, at]),
                 own_classes=self._states[part],
             )
-            for array, answer in zip(found, work(own, part), strict=True):
-                array[part] = answer
+            answers = work(own, part)
+            for name in Answers._fields:
+                getattr(found, name)[part] = getattr(answers, name)
 
         if n_rows:
             run_blocks(one, n_rows, _BLOCK, n_threads)
@@ -264,7 +265,7 @@ class _Question:
             nothing,
             nothing,
             nothing,
-            np.empty((0, columns.size), dtype=np.int32),
+            np.empty((0, columns.size), dtype=np.int64),
             classes,
             may_miss,
             perturbation.units[columns].astype(np.float64),
@@ -295,7 +296,7 @@ class _Question:
         norm, at = self._perturbation.norm, list(self._list_numbers())
         changes = np.nan_to_num(witness[:, at] - self.rows[:, at], nan=0.0, posinf=np.inf, neginf=-np.inf)
         if norm == 0:
-            return np.count_nonzero(changes, axis=1).astype(np.float64)
+            return np.asarray(np.count_nonzero(changes, axis=1), dtype=np.float64)
         with np.errstate(over="ignore"):
             return np.asarray(measure_norms(changes / self._perturbation.units[at], norm or 0.0) * (1 + _HAIR))
 
@@ -304,18 +305,15 @@ class _Question:
 
     def subtract_errors(self, bounds: IntArray) -> FloatArray:
         """Sums of leaves in grid units, less the model's fixed error, rounded down."""
-        values = np.nextafter(bounds.astype(np.float64), -np.inf) if self.packed.shift else bounds.astype(np.float64)
-        return self._take_error(np.where(np.abs(bounds) <= 2**53, bounds.astype(np.float64), values))
+        nearest = bounds.astype(np.float64)
+        values = np.where(np.abs(bounds) <= 2**53, nearest, np.nextafter(nearest, -np.inf))
+        values, error = values * 2.0**-self.packed.shift, self._contrast.score_error
+        return np.asarray(np.nextafter(values - error, -np.inf) if error else values)
 
     def subtract_threshold(self, bounds: IntArray, labels: IntArray) -> FloatArray:
         """The same above the threshold, its sign by the label."""
         scaled = np.int64(self._contrast.threshold) << self.packed.shift
         return self.subtract_errors(bounds + np.where(labels == 0, -scaled, scaled))
-
-    def _take_error(self, values: FloatArray) -> FloatArray:
-        error = self._contrast.score_error
-        values = values * 2.0**-self.packed.shift
-        return np.nextafter(values - error, -np.inf) if error else values
 
 
 def _list_codes(column: int, codes: FloatArray, perturbation: Perturbation) -> FloatArray:

@@ -13,7 +13,7 @@ import numpy as np
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
-from derand.kernels.trees.distances import LEAN, measure_bin
+from derand.kernels.trees.distances import measure_bin
 from derand.kernels.trees.forest import CATEGORY, EITHER, PLAIN
 from derand.kernels.trees.nodes import Nodes, Problem, least_leaf, snap_up, take_measure
 
@@ -54,7 +54,7 @@ def make_agreement(n_trees: int, n_active: int, n_words: int, longest: int) -> A
     )
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def add_minima(node: int, nodes: Nodes, problem: Problem, found: Agreement) -> int:
     """The sum of the least leaves that are left."""
     local = problem.local
@@ -66,13 +66,13 @@ def add_minima(node: int, nodes: Nodes, problem: Problem, found: Agreement) -> i
     return total
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def _meet_classes(
     at: int, cut: int, is_right: bool, problem: Problem, node: int, nodes: Nodes, found: Agreement
 ) -> None:
     """Take the classes of one side of a split."""
     sets, is_empty = problem.forest.sets, True
-    flip = np.int64(-1) if is_right else np.int64(0)
+    flip = -1 if is_right else 0
     for word in range(sets.shape[1]):
         is_empty = is_empty and (found.classes[at, word] & (sets[~cut, word] ^ flip)) == 0
     for word in range(sets.shape[1]):
@@ -84,7 +84,7 @@ def _meet_classes(
     found.is_open[at] = is_empty
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def intersect_leaves(node: int, nodes: Nodes, problem: Problem, found: Agreement) -> bool:
     """Intersect the least leaves column by column; whether they disagree on none."""
     local, n_words = problem.local, problem.local.below.shape[1]
@@ -117,32 +117,32 @@ def intersect_leaves(node: int, nodes: Nodes, problem: Problem, found: Agreement
     return agrees
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def _lacks_value(at: int, problem: Problem, found: Agreement) -> bool:
     """Whether no number lies in the range that is left of a column."""
     low, high = found.low[at], found.high[at]
-    own = np.int64(problem.region.own[problem.local.columns[at]])
+    own = int(problem.region.own[problem.local.columns[at]])
     return low > high or (not low <= own <= high and snap_up(low, problem, at) > high)
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def takes_present(at: int, kind: int, problem: Problem, found: Agreement) -> bool:
     """Whether a number is taken where leaves agree, and not a missing one: its own state where that is left."""
     if kind != EITHER:
         return kind == PLAIN
     if not found.may_miss[at]:
         return True
-    own = np.int64(problem.region.own[problem.local.columns[at]])
+    own = int(problem.region.own[problem.local.columns[at]])
     return own >= 0 and not _lacks_value(at, problem, found)
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def weigh_agreement(node: int, nodes: Nodes, problem: Problem, found: Agreement) -> float:
     """How far the nearest row is on which all least leaves agree; infinite where it takes more changes than may be."""
     changed, missed, total = 0, 0, 0.0
     is_sum = problem.asked.norm != np.inf
     for at in range(problem.local.columns.size):
-        own, kind = np.int64(problem.region.own[problem.local.columns[at]]), nodes.kinds[node, at]
+        own, kind = int(problem.region.own[problem.local.columns[at]]), nodes.kinds[node, at]
         found.costs[at] = 0.0
         if kind == CATEGORY:
             changed += (found.classes[at, own >> 6] >> (own & 63)) & 1 == 0

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from derand._core.arrays import IntArray
 from derand.kernels.compiling import compile_loop
 from derand.kernels.trees.agreement import Agreement
-from derand.kernels.trees.distances import LEAN
 from derand.kernels.trees.forest import CATEGORY, EITHER
 from derand.kernels.trees.nodes import (
     CLASSES,
@@ -45,7 +42,7 @@ class Branch(NamedTuple):
     score: float
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def _least_value(tree: int, masks: IntArray, place: int, node: int, nodes: Nodes, problem: Problem) -> int:
     """The least leaf of a tree that a mask leaves."""
     local, n_words = problem.local, problem.local.below.shape[1]
@@ -53,13 +50,13 @@ def _least_value(tree: int, masks: IntArray, place: int, node: int, nodes: Nodes
         bits = nodes.sets[node, tree * n_words + word] & masks[place, word]
         if bits != 0:
             return local.values[local.offsets[tree] + 64 * word + first_bit(bits)]
-    return np.int64(2**62)
+    return 2**62
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def _raise_by_cut(at: int, cut: int, node: int, nodes: Nodes, problem: Problem, minima: IntArray) -> tuple[int, int]:
     """What bins below a cut raise the sum by, and bins from it on."""
-    local, first, second = problem.local, np.int64(0), np.int64(0)
+    local, first, second = problem.local, 0, 0
     for k in range(local.group_starts[at], local.group_starts[at + 1]):
         tree = local.groups[k, 0]
         below, above = locate_below(k, cut, local), locate_above(k, cut, local)
@@ -70,26 +67,26 @@ def _raise_by_cut(at: int, cut: int, node: int, nodes: Nodes, problem: Problem, 
     return first, second
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def _raise_by_presence(at: int, node: int, nodes: Nodes, problem: Problem, found: Agreement) -> tuple[int, int]:
     """What numbers raise the sum by, and the missing one."""
-    local, first, second = problem.local, np.int64(0), np.int64(0)
+    local, first, second = problem.local, 0, 0
     n_words, mask, minima = local.below.shape[1], found.room, found.minima
     for k in range(local.group_starts[at], local.group_starts[at + 1]):
         tree = local.groups[k, 0]
         below, above = locate_below(k, nodes.high[node, at] + 1, local), locate_above(k, nodes.low[node, at], local)
         for word in range(n_words):
-            mask[0, word] = local.below[below, word] if below >= 0 else np.int64(-1)
-            mask[0, word] &= local.above[above, word] if above >= 0 else np.int64(-1)
-        first += _least_value(tree, mask, np.int64(0), node, nodes, problem) - minima[tree]
+            mask[0, word] = local.below[below, word] if below >= 0 else -1
+            mask[0, word] &= local.above[above, word] if above >= 0 else -1
+        first += _least_value(tree, mask, 0, node, nodes, problem) - minima[tree]
         second += _least_value(tree, local.specials, local.groups[k, 3], node, nodes, problem) - minima[tree]
     return first, second
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def _raise_by_classes(at: int, node: int, nodes: Nodes, problem: Problem, found: Agreement) -> tuple[int, int]:
     """What the classes in the room of `found` raise the sum by, and all others that are left."""
-    local, first, second = problem.local, np.int64(0), np.int64(0)
+    local, first, second = problem.local, 0, 0
     n_words, masks, minima = local.below.shape[1], found.room, found.minima
     classes, rest = masks[2, : nodes.classes.shape[2]], masks[3, : nodes.classes.shape[2]]
     for word in range(classes.size):
@@ -99,21 +96,21 @@ def _raise_by_classes(at: int, node: int, nodes: Nodes, problem: Problem, found:
         for word in range(n_words):
             masks[0, word] = join_classes(k, classes, word, local)
             masks[1, word] = join_classes(k, rest, word, local)
-        first += _least_value(tree, masks, np.int64(0), node, nodes, problem) - minima[tree]
-        second += _least_value(tree, masks, np.int64(1), node, nodes, problem) - minima[tree]
+        first += _least_value(tree, masks, 0, node, nodes, problem) - minima[tree]
+        second += _least_value(tree, masks, 1, node, nodes, problem) - minima[tree]
     return first, second
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def _choose(best: Branch, at: int, kind: int, cut: int, rises: tuple[int, int], need: float) -> Branch:
     """The better one of two candidates."""
     first, second = min(float(rises[0]), need), min(float(rises[1]), need)
     least = need * 1e-6
     score = max(first, least) * max(second, least)
-    return Branch(at, np.int64(kind), cut, rises[0], rises[1], score) if score > best.score else best
+    return Branch(at, int(kind), cut, rises[0], rises[1], score) if score > best.score else best
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def _try_cuts(
     at: int, node: int, nodes: Nodes, problem: Problem, found: Agreement, need: float, best: Branch
 ) -> Branch:
@@ -129,7 +126,7 @@ def _try_cuts(
     return best
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def _try_classes(
     at: int,
     classes: IntArray,
@@ -142,7 +139,7 @@ def _try_classes(
     kept: IntArray,
 ) -> Branch:
     """Some classes of a category, and all others; the classes of the best candidate are kept."""
-    some, rest, inside = np.int64(0), np.int64(0), found.room[2]
+    some, rest, inside = 0, 0, found.room[2]
     for word in range(kept.size):
         there = nodes.classes[node, at, word]
         inside[word] = classes[word] & there
@@ -150,25 +147,25 @@ def _try_classes(
     if some == 0 or rest == 0:
         return best
     rises = _raise_by_classes(at, node, nodes, problem, found)
-    better = _choose(best, at, CLASSES, np.int64(0), rises, need)
+    better = _choose(best, at, CLASSES, 0, rises, need)
     if better.score > best.score:
         for word in range(kept.size):
             kept[word] = inside[word]
     return better
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def _write_own(at: int, problem: Problem, room: IntArray, n_words: int) -> None:
     """Write the row's own class into the last row of the room."""
-    own = np.int64(problem.region.own[problem.local.columns[at]])
+    own = int(problem.region.own[problem.local.columns[at]])
     for word in range(n_words):
-        room[4, word] = np.int64(1) << (own & 63) if word == own >> 6 else np.int64(0)
+        room[4, word] = 1 << (own & 63) if word == own >> 6 else 0
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def choose_conflict(node: int, nodes: Nodes, problem: Problem, found: Agreement, need: float, kept: IntArray) -> Branch:
     """The best candidate on a column on which least leaves disagree."""
-    best = Branch(np.int64(-1), np.int64(0), np.int64(0), np.int64(0), np.int64(0), -1.0)
+    best = Branch(-1, 0, 0, 0, 0, -1.0)
     for at in range(problem.local.columns.size):
         if not found.is_open[at]:
             continue
@@ -180,25 +177,25 @@ def choose_conflict(node: int, nodes: Nodes, problem: Problem, found: Agreement,
             best = _try_classes(at, found.room[4], node, nodes, problem, found, need, best, kept)
         elif kind == EITHER:
             rises = _raise_by_presence(at, node, nodes, problem, found)
-            best = _choose(best, at, PRESENCE, np.int64(0), rises, need)
+            best = _choose(best, at, PRESENCE, 0, rises, need)
         else:
             best = _try_cuts(at, node, nodes, problem, found, need, best)
     return best
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def choose_cost(node: int, nodes: Nodes, problem: Problem, found: Agreement, need: float, kept: IntArray) -> Branch:
     """The best candidate on a column whose least leaves cost more of a budget than the column has spent."""
-    best = Branch(np.int64(-1), np.int64(0), np.int64(0), np.int64(0), np.int64(0), -1.0)
+    best = Branch(-1, 0, 0, 0, 0, -1.0)
     for at in range(problem.local.columns.size):
-        own, kind = np.int64(problem.region.own[problem.local.columns[at]]), nodes.kinds[node, at]
+        own, kind = int(problem.region.own[problem.local.columns[at]]), nodes.kinds[node, at]
         if kind == CATEGORY:
             if has_own(node, at, nodes, problem) and (found.classes[at, own >> 6] >> (own & 63)) & 1 == 0:
                 _write_own(at, problem, found.room, nodes.classes.shape[2])
                 best = _try_classes(at, found.room[4], node, nodes, problem, found, need, best, kept)
         elif kind == EITHER:
             rises = _raise_by_presence(at, node, nodes, problem, found)
-            best = _choose(best, at, PRESENCE, np.int64(0), rises, need)
+            best = _choose(best, at, PRESENCE, 0, rises, need)
         elif own >= 0 and found.costs[at] > measure_column(node, at, nodes, problem):
             cut = found.low[at] if found.low[at] > own else found.high[at] + 1
             rises = _raise_by_cut(at, cut, node, nodes, problem, found.minima)
@@ -206,7 +203,7 @@ def choose_cost(node: int, nodes: Nodes, problem: Problem, found: Agreement, nee
     return best
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def take_part(
     node: int, branch: Branch, is_first: bool, kept: IntArray, room: IntArray, nodes: Nodes, problem: Problem
 ) -> bool:

@@ -13,7 +13,6 @@ import numpy as np
 
 from derand._core.arrays import IntArray
 from derand.kernels.compiling import compile_loop
-from derand.kernels.trees.distances import LEAN
 from derand.kernels.trees.forest import CATEGORY, EITHER, Forest, Region, turn
 
 NO_SPLIT = -1
@@ -63,7 +62,7 @@ class _Tree(NamedTuple):
     right: IntArray
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def count_words(counts: IntArray) -> tuple[int, int, int]:
     """Trees of several leaves, the leaves of these, and the words that a set of the largest one takes."""
     n_trees, n_leaves, most = 0, 0, 0
@@ -75,7 +74,7 @@ def count_words(counts: IntArray) -> tuple[int, int, int]:
     return n_trees, n_leaves, (most + 63) >> 6
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def _sort_keys(keys: IntArray, order: IntArray, count: int) -> None:
     """The order of the first keys."""
     gap = 1
@@ -103,7 +102,7 @@ def _grow(array: IntArray, size: int) -> IntArray:
     return longer
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def _descend(
     root: int,
     forest: Forest,
@@ -117,10 +116,10 @@ def _descend(
     room: _Tree,
 ) -> tuple[int, int]:
     """List the splits of a tree, each before those below it, and its leaves; how many splits there are then, leaves."""
-    node, link, waiting, count = root, np.int64(NO_SPLIT), 0, 0
+    node, link, waiting, count = root, NO_SPLIT, 0, 0
     while True:
         while node >= 0:
-            both, cut = np.int64(forest.splits[node, 0]), np.int64(forest.splits[node, 1])
+            both, cut = int(forest.splits[node, 0]), int(forest.splits[node, 1])
             column, missing_left = both >> 1, both & 1
             if region.low[column] < cut:
                 sides = 3 if region.high[column] >= cut else 1
@@ -129,14 +128,14 @@ def _descend(
             else:
                 sides = turn(column, cut, missing_left, region, forest.sets)
             if sides != 3:
-                node = np.int64(forest.splits[node, 1 + sides])
+                node = int(forest.splits[node, 1 + sides])
                 continue
             local.asks[n_splits], local.cuts[n_splits] = column, cut
             local.parents[n_splits], local.missing_left[n_splits] = link, missing_left
             active[column] = 0
             stack[waiting], stack[waiting + 1] = forest.splits[node, 3], 2 * n_splits + 1
             waiting += 2
-            node, link = np.int64(forest.splits[node, 2]), 2 * n_splits
+            node, link = int(forest.splits[node, 2]), 2 * n_splits
             n_splits += 1
         room.values[count], room.links[count] = sign * forest.leaves[~node, label], link
         count += 1
@@ -146,7 +145,7 @@ def _descend(
         node, link = stack[waiting], stack[waiting + 1]
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def _number_leaves(tree: int, first_split: int, n_splits: int, count: int, local: Local, room: _Tree) -> None:
     """Number the leaves of a tree by value, and collect those on either side of its splits."""
     _sort_keys(room.values, room.order, count)
@@ -161,7 +160,7 @@ def _number_leaves(tree: int, first_split: int, n_splits: int, count: int, local
         leaf = room.order[rank]
         link = room.links[leaf]
         local.values[offset + rank], local.links[offset + rank] = room.values[leaf], link
-        bit, word = np.int64(1) << (rank & 63), rank >> 6
+        bit, word = 1 << (rank & 63), rank >> 6
         local.start[tree * n_words + word] |= bit
         if link & 1:
             room.right[(link >> 1) - first_split, word] |= bit
@@ -174,13 +173,13 @@ def _number_leaves(tree: int, first_split: int, n_splits: int, count: int, local
             sides[(link >> 1) - first_split, word] |= room.left[at, word] | room.right[at, word]
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def _group_splits(
     tree: int, first: int, last: int, n_groups: int, forest: Forest, local: Local, room: _Tree, groups: IntArray
 ) -> int:
     """Sort the splits of a tree by column and cut, and accumulate what they exclude; how many groups there are then."""
     for split in range(first, last):
-        room.keys[split - first] = np.int64(local.asks[split]) * (1 << 32) + local.cuts[split] + (1 << 31)
+        room.keys[split - first] = int(local.asks[split]) * (1 << 32) + local.cuts[split] + (1 << 31)
     _sort_keys(room.keys, room.order, last - first)
     at = 0
     while at < last - first:
@@ -189,12 +188,12 @@ def _group_splits(
             split = room.order[at]
             local.sorted_cuts[first + at] = local.cuts[first + split]
             for word in range(local.start.size // (local.offsets.size - 1)):
-                before = local.above[first + at - 1, word] if at > begin else np.int64(-1)
+                before = local.above[first + at - 1, word] if at > begin else -1
                 local.above[first + at, word] = before & ~room.left[split, word]
             at += 1
         for k in range(at - 1, begin - 1, -1):
             for word in range(local.start.size // (local.offsets.size - 1)):
-                after = local.below[first + k + 1, word] if k < at - 1 else np.int64(-1)
+                after = local.below[first + k + 1, word] if k < at - 1 else -1
                 local.below[first + k, word] = after & ~room.right[room.order[k], word]
         groups[n_groups, 0], groups[n_groups, 1], groups[n_groups, 2] = tree, first + begin, at - begin
         groups[n_groups, 3], groups[n_groups, 4] = -1, column
@@ -202,7 +201,7 @@ def _group_splits(
     return n_groups
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def _exclude_specials(
     group: int,
     groups: IntArray,
@@ -275,7 +274,7 @@ def compact(
     """The trees that reach several leaves; `total`, counts and the least by tree are those of the walk."""
     n_trees, n_leaves, n_words = count_words(counts)
     n_splits = n_leaves - n_trees
-    widest = np.int64(0)
+    widest = 0
     for count in counts:
         widest = max(widest, count)
     room = _Tree(
@@ -308,15 +307,13 @@ def compact(
     active, groups = np.empty(forest.n_classes.size, np.int64), np.empty((n_splits, 5), np.int64)
     for at in range(active.size):
         active[at] = -1
-    tree, last, n_groups = 0, np.int64(0), np.int64(0)
+    tree, last, n_groups = 0, 0, 0
     for at in range(forest.roots.size):
         if counts[at] < 2:
             continue
         total -= least[at]
         first, first_group = last, n_groups
-        last, count = _descend(
-            np.int64(forest.roots[at]), forest, region, label, sign, stack, active, local, first, room
-        )
+        last, count = _descend(int(forest.roots[at]), forest, region, label, sign, stack, active, local, first, room)
         _number_leaves(tree, first, last, count, local, room)
         n_groups = _group_splits(tree, first, last, n_groups, forest, local, room, groups)
         for group in range(first_group, n_groups):

@@ -12,9 +12,6 @@ from derand.kernels.compiling import compile_loop
 from derand.kernels.worst_case.drops import FARTHEST, NEAREST
 from derand.kernels.worst_case.steps import step_down, step_up
 
-LEAN: dict[str, bool] = {"_nrt": False}
-"""Options of functions that allocate nothing: without counts of references, which take longer than the work itself."""
-
 
 class Measure(NamedTuple):
     """A number in its own bin, its edges (from `start` on), and how changes of it count."""
@@ -27,7 +24,7 @@ class Measure(NamedTuple):
     norm: float
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def measure_bin(bin_: int, measure: Measure, edges: FloatArray) -> float:
     """A lower bound of the distance to a bin; of its square for l2."""
     x, own, start, unit, step, norm = measure
@@ -47,7 +44,7 @@ def measure_bin(bin_: int, measure: Measure, edges: FloatArray) -> float:
     return min(away * away * (1.0 - 2.0 * EPSILON), FARTHEST) if away >= NEAREST else 0.0
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def restrict_bins(first: int, last: int, size: float, measure: Measure, edges: FloatArray) -> tuple[int, int]:
     """The bins from `first` to `last` whose distance is below the size; the nearest one is, or the row's own."""
     nearest = min(max(measure.own, first), last)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
-from derand.kernels.trees.distances import LEAN, Measure, restrict_bins
+from derand.kernels.trees.distances import Measure, restrict_bins
 from derand.kernels.worst_case.curves import bisect_right
 
 SmallArray = NDArray[np.int32]
@@ -23,7 +23,7 @@ PLAIN, MISSING, EITHER, CATEGORY = range(4)
 """What a column of a row is: a number in a range, missing, either of both, or a category."""
 NEVER_LOW, NEVER_HIGH = np.int32(2**31 - 1), np.int32(-(2**31))
 """Ends of an empty range: neither side of any split is taken."""
-LARGEST = np.int64(2**62)
+LARGEST = 2**62
 
 
 class Forest(NamedTuple):
@@ -55,7 +55,7 @@ class Asked(NamedTuple):
     """(n_rows, n_columns), as `low`, `high` and `own_classes`."""
     low: FloatArray
     high: FloatArray
-    own_classes: SmallArray
+    own_classes: IntArray
     """Classes of categories."""
     classes: IntArray
     """(n_columns, n_words): the classes that a category may change to."""
@@ -93,11 +93,11 @@ class Region(NamedTuple):
     low: SmallArray
     """The range of bins; empty where a column is not plain."""
     high: SmallArray
-    own: SmallArray
+    own: IntArray
     """The row's own bin or class; -1 where it is missing."""
-    first: SmallArray
+    first: IntArray
     """The range of bins where it is not missing."""
-    last: SmallArray
+    last: IntArray
     kinds: ByteArray
     classes: IntArray
 
@@ -108,25 +108,25 @@ def make_region(n_columns: int, n_words: int) -> Region:
     return Region(
         np.empty(n_columns, np.int32),
         np.empty(n_columns, np.int32),
-        np.empty(n_columns, np.int32),
-        np.empty(n_columns, np.int32),
-        np.empty(n_columns, np.int32),
+        np.empty(n_columns, np.int64),
+        np.empty(n_columns, np.int64),
+        np.empty(n_columns, np.int64),
         np.empty(n_columns, np.uint8),
         np.zeros((n_columns, n_words), np.int64),
     )
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def locate_row(row: int, forest: Forest, asked: Asked, size: float, region: Region) -> None:
     """Fill in what a row can reach by changes of each column that are smaller than `size` (see `distances`)."""
     for column in range(forest.n_classes.size):
         region.low[column], region.high[column] = NEVER_LOW, NEVER_HIGH
         if forest.n_classes[column] > 0:
-            own = np.int64(asked.own_classes[row, column])
+            own = int(asked.own_classes[row, column])
             region.kinds[column], region.own[column] = CATEGORY, own
             for word in range(asked.classes.shape[1]):
                 region.classes[column, word] = asked.classes[column, word]
-            region.classes[column, own >> 6] |= np.int64(1) << (own & 63)
+            region.classes[column, own >> 6] |= 1 << (own & 63)
             continue
         start, stop = forest.edge_starts[column], forest.edge_starts[column + 1]
         x, may_miss = asked.values[row, column], asked.may_miss[column] and asked.n_missing > 0
@@ -148,8 +148,8 @@ def locate_row(row: int, forest: Forest, asked: Asked, size: float, region: Regi
             region.kinds[column], region.low[column], region.high[column] = PLAIN, first, last
 
 
-@compile_loop(**LEAN)
-def locate_point(values: FloatArray, classes: SmallArray, forest: Forest, region: Region) -> None:
+@compile_loop(_nrt=False)
+def locate_point(values: FloatArray, classes: IntArray, forest: Forest, region: Region) -> None:
     """Fill in a single row: its values of numbers, and its classes of categories."""
     for column in range(forest.n_classes.size):
         region.low[column], region.high[column] = NEVER_LOW, NEVER_HIGH
@@ -158,7 +158,7 @@ def locate_point(values: FloatArray, classes: SmallArray, forest: Forest, region
             region.kinds[column] = CATEGORY
             for word in range(region.classes.shape[1]):
                 region.classes[column, word] = 0
-            region.classes[column, classes[column] >> 6] = np.int64(1) << (classes[column] & 63)
+            region.classes[column, classes[column] >> 6] = 1 << (classes[column] & 63)
         elif x != x:  # noqa: PLR0124 - NaN
             region.kinds[column] = MISSING
         else:
@@ -167,7 +167,7 @@ def locate_point(values: FloatArray, classes: SmallArray, forest: Forest, region
             region.kinds[column], region.low[column], region.high[column] = PLAIN, own, own
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def turn(column: int, cut: int, missing_left: int, region: Region, sets: IntArray) -> int:
     """Which sides of a split a column reaches that is not plain: 1 left, 2 right, 3 both."""
     kind = region.kinds[column]
@@ -185,7 +185,7 @@ def turn(column: int, cut: int, missing_left: int, region: Region, sets: IntArra
     return left + 2 * right
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def walk(
     forest: Forest, region: Region, label: int, sign: int, stack: IntArray, counts: IntArray, least: IntArray
 ) -> int:
@@ -196,23 +196,23 @@ def walk(
     splits, leaves, low, high = forest.splits, forest.leaves, region.low, region.high
     total = sign * forest.base[label]
     for tree in range(forest.roots.size):
-        node, waiting, best, count = np.int64(forest.roots[tree]), 0, LARGEST, 0
+        node, waiting, best, count = int(forest.roots[tree]), 0, LARGEST, 0
         while True:
             while node >= 0:
-                both, cut = np.int64(splits[node, 0]), np.int64(splits[node, 1])
+                both, cut = int(splits[node, 0]), int(splits[node, 1])
                 column = both >> 1
                 left, right = low[column] < cut, high[column] >= cut
                 if left != right:
-                    node = np.int64(splits[node, 2 + right])
+                    node = int(splits[node, 2 + right])
                     continue
                 if not left:
                     sides = turn(column, cut, both & 1, region, forest.sets)
                     if sides != 3:
-                        node = np.int64(splits[node, 1 + sides])
+                        node = int(splits[node, 1 + sides])
                         continue
                 stack[waiting] = splits[node, 3]
                 waiting += 1
-                node = np.int64(splits[node, 2])
+                node = int(splits[node, 2])
             best = min(best, sign * leaves[~node, label])
             count += 1
             if waiting == 0:
@@ -235,18 +235,18 @@ def walk_rows(forest: Forest, asked: Asked, goals: Goals, totals: IntArray) -> N
         totals[k] = walk(forest, region, goals.labels[k], goals.signs[k], stack, counts, least)
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def add_leaves(forest: Forest, region: Region, label: int, sign: int) -> int:
     """The same where every tree reaches one leaf."""
     splits, total = forest.splits, sign * forest.base[label]
     for tree in range(forest.roots.size):
-        node = np.int64(forest.roots[tree])
+        node = int(forest.roots[tree])
         while node >= 0:
-            both, cut = np.int64(splits[node, 0]), np.int64(splits[node, 1])
+            both, cut = int(splits[node, 0]), int(splits[node, 1])
             column = both >> 1
             right = region.high[column] >= cut
             if not right and region.low[column] >= cut:
                 right = turn(column, cut, both & 1, region, forest.sets) == 2
-            node = np.int64(splits[node, 2 + right])
+            node = int(splits[node, 2 + right])
         total += sign * forest.leaves[~node, label]
     return total

@@ -10,17 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from derand._core.arrays import IntArray
+from derand._core.arrays import FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
 from derand.kernels.trees.compact import Local
-from derand.kernels.trees.distances import LEAN, Measure, measure_bin, restrict_bins
+from derand.kernels.trees.distances import Measure, measure_bin, restrict_bins
 from derand.kernels.trees.forest import CATEGORY, EITHER, MISSING, PLAIN, Asked, ByteArray, Forest, Region
 from derand.kernels.worst_case.curves import bisect_right
 from derand.kernels.worst_case.steps import step_down, step_up
 
 CUT, PRESENCE, CLASSES = range(3)
 """How a column is divided: at a cut, by whether its number is missing, by classes of its category."""
-_SEQUENCE = np.int64(0x03F79D71B4CB0A89)
+_SEQUENCE = 0x03F79D71B4CB0A89
 _BITS = np.zeros(64, np.int64)
 for _bit in range(64):
     _BITS[((0x03F79D71B4CB0A89 << _bit) % 2**64) >> 58] = _bit
@@ -51,7 +51,7 @@ class Problem(NamedTuple):
     row: int
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def first_bit(word: int) -> int:
     """The position of the lowest bit of a word that is not 0."""
     return _BITS[(((word & -word) * _SEQUENCE) >> 58) & 63]
@@ -70,7 +70,7 @@ def make_nodes(depth: int, n_sets: int, n_active: int, n_words: int) -> Nodes:
     )
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def copy_node(source: Nodes, at: int, target: Nodes, to: int) -> None:
     """Copy one node."""
     target.floors[to] = source.floors[at]
@@ -93,7 +93,7 @@ def grow_nodes(nodes: Nodes) -> Nodes:
     return more
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def least_leaf(node: int, sets: IntArray, tree: int, n_words: int) -> int:
     """The number, within its tree, of the least leaf that is left."""
     for word in range(n_words):
@@ -103,27 +103,27 @@ def least_leaf(node: int, sets: IntArray, tree: int, n_words: int) -> int:
     return -1
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def locate_below(group: int, cut: int, local: Local) -> int:
     """Where the masks of a group stand for bins below a cut; -1 where all leaves are left."""
     first = local.groups[group, 1]
     for at in range(first, first + local.groups[group, 2]):
         if local.sorted_cuts[at] >= cut:
             return at
-    return np.int64(-1)
+    return -1
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def locate_above(group: int, cut: int, local: Local) -> int:
     """The same for bins from a cut on."""
     first = local.groups[group, 1]
     for at in range(first + local.groups[group, 2] - 1, first - 1, -1):
         if local.sorted_cuts[at] <= cut:
             return at
-    return np.int64(-1)
+    return -1
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def keep_bins(node: int, at: int, low: int, high: int, nodes: Nodes, local: Local) -> None:
     """Keep the bins from `low` to `high` of a column; its number is not missing."""
     n_words = local.below.shape[1]
@@ -138,7 +138,7 @@ def keep_bins(node: int, at: int, low: int, high: int, nodes: Nodes, local: Loca
     nodes.low[node, at], nodes.high[node, at] = low, high
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def keep_missing(node: int, at: int, nodes: Nodes, local: Local) -> None:
     """Keep the missing number of a column alone."""
     n_words = local.below.shape[1]
@@ -148,10 +148,10 @@ def keep_missing(node: int, at: int, nodes: Nodes, local: Local) -> None:
     nodes.kinds[node, at] = MISSING
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def join_classes(group: int, classes: IntArray, word: int, local: Local) -> int:
     """The leaves that some classes of a category reach together, one word of them."""
-    mask, place = np.int64(0), local.groups[group, 3]
+    mask, place = 0, local.groups[group, 3]
     for k in range(classes.size):
         left = classes[k]
         while left != 0:
@@ -160,7 +160,7 @@ def join_classes(group: int, classes: IntArray, word: int, local: Local) -> int:
     return mask
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def keep_classes(node: int, at: int, classes: IntArray, nodes: Nodes, local: Local) -> None:
     """Keep some classes of a category."""
     n_words = local.below.shape[1]
@@ -171,7 +171,7 @@ def keep_classes(node: int, at: int, classes: IntArray, nodes: Nodes, local: Loc
         nodes.classes[node, at, word] = classes[word]
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def place_root(problem: Problem, nodes: Nodes) -> None:
     """The node of the whole region."""
     region, local = problem.region, problem.local
@@ -184,25 +184,25 @@ def place_root(problem: Problem, nodes: Nodes) -> None:
         nodes.low[0, at], nodes.high[0, at] = region.first[column], region.last[column]
         nodes.kinds[0, at] = region.kinds[column]
         if region.kinds[column] == CATEGORY:
-            keep_classes(np.int64(0), at, region.classes[column], nodes, local)
+            keep_classes(0, at, region.classes[column], nodes, local)
         elif region.kinds[column] == EITHER:  # a leaf may ask for a number and for none at the same time
             for group in range(local.group_starts[at], local.group_starts[at + 1]):
-                below = locate_below(group, np.int64(region.last[column]) + 1, local)
-                above = locate_above(group, np.int64(region.first[column]), local)
+                below = locate_below(group, int(region.last[column]) + 1, local)
+                above = locate_above(group, int(region.first[column]), local)
                 for word in range(n_words):
-                    there = local.below[below, word] if below >= 0 else np.int64(-1)
-                    there &= local.above[above, word] if above >= 0 else np.int64(-1)
+                    there = local.below[below, word] if below >= 0 else -1
+                    there &= local.above[above, word] if above >= 0 else -1
                     there |= local.specials[local.groups[group, 3], word]
                     nodes.sets[0, local.groups[group, 0] * n_words + word] &= there
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def take_measure(problem: Problem, at: int) -> Measure:
     """The number of an active column, and how its changes count."""
     column, asked = problem.local.columns[at], problem.asked
     return Measure(
         asked.values[problem.row, column],
-        np.int64(problem.region.own[column]),
+        int(problem.region.own[column]),
         problem.forest.edge_starts[column],
         asked.units[column],
         asked.steps[column],
@@ -210,7 +210,7 @@ def take_measure(problem: Problem, at: int) -> Measure:
     )
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def _locate_value(x: float, problem: Problem, at: int) -> int:
     """The bin of a number."""
     column, forest = problem.local.columns[at], problem.forest
@@ -218,7 +218,7 @@ def _locate_value(x: float, problem: Problem, at: int) -> int:
     return bisect_right(x, start, forest.edge_starts[column + 1], forest.edges) - start
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def snap_up(bin_: int, problem: Problem, at: int) -> int:
     """The first bin from there on that a whole step reaches; a bin beyond the last one where none does."""
     x, own, start, _, step, _ = take_measure(problem, at)
@@ -232,7 +232,7 @@ def snap_up(bin_: int, problem: Problem, at: int) -> int:
     return bin_
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def snap_down(bin_: int, problem: Problem, at: int) -> int:
     """The last bin up to there that a whole step reaches."""
     x, own, start, _, step, _ = take_measure(problem, at)
@@ -246,7 +246,7 @@ def snap_down(bin_: int, problem: Problem, at: int) -> int:
     return bin_
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def tighten(node: int, at: int, low: int, high: int, nodes: Nodes, problem: Problem) -> bool:
     """Keep the bins between two ends of a column that a step reaches; False where none is left."""
     low, high = max(low, nodes.low[node, at]), min(high, nodes.high[node, at])
@@ -260,28 +260,28 @@ def tighten(node: int, at: int, low: int, high: int, nodes: Nodes, problem: Prob
     return True
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def keep_present(node: int, at: int, nodes: Nodes, problem: Problem) -> None:
     """Keep the numbers of a column, without the missing one."""
     nodes.kinds[node, at] = PLAIN
     keep_bins(node, at, nodes.low[node, at], nodes.high[node, at], nodes, problem.local)
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def has_own(node: int, at: int, nodes: Nodes, problem: Problem) -> bool:
     """Whether the row's own class is left, or whether its number may still be missing, or there, as it is."""
-    own, kind = np.int64(problem.region.own[problem.local.columns[at]]), nodes.kinds[node, at]
+    own, kind = int(problem.region.own[problem.local.columns[at]]), nodes.kinds[node, at]
     if kind == CATEGORY:
         return (nodes.classes[node, at, own >> 6] >> (own & 63)) & 1 == 1
     return kind == EITHER or (kind == MISSING) == (own < 0)
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def keep_own(node: int, at: int, own: int, nodes: Nodes, local: Local) -> None:
     """Keep the row's own class of a category."""
     n_words, is_alone = local.below.shape[1], True
     for word in range(nodes.classes.shape[2]):
-        bit = np.int64(1) << (own & 63) if word == own >> 6 else np.int64(0)
+        bit = 1 << (own & 63) if word == own >> 6 else 0
         is_alone = is_alone and nodes.classes[node, at, word] == bit
         nodes.classes[node, at, word] = bit
     if is_alone:
@@ -292,7 +292,7 @@ def keep_own(node: int, at: int, own: int, nodes: Nodes, local: Local) -> None:
             nodes.sets[node, local.groups[group, 0] * n_words + word] &= mask
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def spend_changes(node: int, nodes: Nodes, problem: Problem) -> bool:
     """Hold all columns that can no longer change for want of a budget; False where more have changed than may."""
     changed, missed, n_active = 0, 0, problem.local.columns.size
@@ -307,7 +307,7 @@ def spend_changes(node: int, nodes: Nodes, problem: Problem) -> bool:
     for at in range(n_active):
         kind, own = nodes.kinds[node, at], problem.region.own[problem.local.columns[at]]
         if kind == CATEGORY and changed == problem.asked.n_changes and has_own(node, at, nodes, problem):
-            keep_own(node, at, np.int64(own), nodes, problem.local)
+            keep_own(node, at, int(own), nodes, problem.local)
         elif kind == EITHER and missed == problem.asked.n_missing:
             if own < 0:
                 keep_missing(node, at, nodes, problem.local)
@@ -316,7 +316,7 @@ def spend_changes(node: int, nodes: Nodes, problem: Problem) -> bool:
     return True
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def measure_column(node: int, at: int, nodes: Nodes, problem: Problem) -> float:
     """The least distance of the bins that are left of a column."""
     measure = take_measure(problem, at)
@@ -326,7 +326,7 @@ def measure_column(node: int, at: int, nodes: Nodes, problem: Problem) -> float:
     return measure_bin(nearest, measure, problem.forest.edges)
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def spend_distance(node: int, size: float, near: FloatArray, nodes: Nodes, problem: Problem) -> bool:
     """Take away what is too far with what has moved already; False where that is too far by itself.
 
@@ -343,7 +343,7 @@ def spend_distance(node: int, size: float, near: FloatArray, nodes: Nodes, probl
         return False
     for at in range(n_active):
         measure, kind = take_measure(problem, at), nodes.kinds[node, at]
-        if measure.own < 0 or kind == CATEGORY or kind == MISSING:
+        if measure.own < 0 or kind in (CATEGORY, MISSING):
             continue
         room = size - (total - near[at]) if is_sum else size
         low, high = nodes.low[node, at], nodes.high[node, at]

@@ -41,7 +41,9 @@ class Pruned(NamedTuple):
 
 
 @compile_loop()
-def prune_trees(splits: Splits, n_bins: IntArray, takes_missing: BoolArray) -> Pruned:
+def prune_trees(  # noqa: PLR0912, PLR0915 - one pass over each tree
+    splits: Splits, n_bins: IntArray, takes_missing: BoolArray
+) -> Pruned:
     """Leave out what no row reaches; splits of which numbers reach one side, and missing ones the other, are kept.
 
     `n_bins` (n_columns,): bins of each column of numbers.
@@ -66,7 +68,7 @@ def prune_trees(splits: Splits, n_bins: IntArray, takes_missing: BoolArray) -> P
             while True:
                 if node < 0:
                     break
-                column, cut = np.int64(splits.columns[node]), np.int64(splits.cuts[node])
+                column, cut = int(splits.columns[node]), int(splits.cuts[node])
                 is_left = splits.missing_left[node]
                 if cut < 0:
                     break
@@ -93,8 +95,8 @@ def prune_trees(splits: Splits, n_bins: IntArray, takes_missing: BoolArray) -> P
             if node < 0:
                 continue
             column, cut, is_left = (
-                np.int64(splits.columns[node]),
-                np.int64(splits.cuts[node]),
+                int(splits.columns[node]),
+                int(splits.cuts[node]),
                 splits.missing_left[node],
             )
             before = (low[column], high[column], missing[column])
@@ -116,13 +118,6 @@ def prune_trees(splits: Splits, n_bins: IntArray, takes_missing: BoolArray) -> P
                 top += 1
             n_found += 1
     return Pruned(roots, found[:n_found].copy(), leaves[:n_leaves].copy(), deepest)
-
-
-class _Box(NamedTuple):
-    """Cells of a grid from `first` up to `last`, and where the number of its node is to stand."""
-
-    first: IntArray
-    last: IntArray
 
 
 @compile_loop()
@@ -170,7 +165,7 @@ def divide_grid(shape: IntArray, takes_missing: BoolArray, scores: IntArray) -> 
             leaves[n_leaves] = scores[(first * strides).sum()]
             n_leaves += 1
             continue
-        axis = np.argmax(last - first)
+        axis = int(np.argmax(last - first))
         for other in range(n_axes):  # what is missing first
             if takes_missing[other] and last[other] == shape[other] - 1 and first[other] < last[other]:
                 axis = other

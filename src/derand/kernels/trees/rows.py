@@ -20,7 +20,6 @@ from derand.kernels.trees.forest import (
     Asked,
     Forest,
     Goals,
-    SmallArray,
     locate_row,
     make_region,
     walk_rows,
@@ -54,7 +53,7 @@ class Answers(NamedTuple):
     is_exact: BoolArray
     values: FloatArray
     """(n_rows, n_columns): of the row that was found, else of the row itself."""
-    classes: SmallArray
+    classes: IntArray
 
     def keep(self, at: IntArray, found: Found, chosen: IntArray, which: int) -> None:
         """Keep the rows that some of the questions found; `which` is 0 for the best one, 1 for one that is sure."""
@@ -65,9 +64,9 @@ class Answers(NamedTuple):
 def make_answers(asked: Asked) -> Answers:
     """Nothing found yet."""
     count = len(asked.values)
-    numbers, values = np.zeros((2, count), dtype=np.int64), asked.values.copy()
+    bounds, nodes = np.zeros((2, count), dtype=np.int64)
     status, is_exact = np.full(count, UNDECIDED, dtype=np.uint8), np.zeros(count, dtype=bool)
-    return Answers(status, *numbers, np.zeros(count), is_exact, values, asked.own_classes.copy())
+    return Answers(status, bounds, nodes, np.zeros(count), is_exact, asked.values.copy(), asked.own_classes.copy())
 
 
 class _Asking(NamedTuple):
@@ -155,12 +154,12 @@ def survey_rows(forest: Forest, asked: Asked, least: FloatArray, most: FloatArra
         locate_row(row, forest, asked, np.inf, region)
         least[row], most[row] = np.inf, 0.0
         for column in range(forest.n_classes.size):
-            kind, own = region.kinds[column], np.int64(region.own[column])
-            if own < 0 or (kind != PLAIN and kind != EITHER):
+            kind, own = region.kinds[column], int(region.own[column])
+            if own < 0 or kind not in (PLAIN, EITHER):
                 continue
             start, unit, step = forest.edge_starts[column], asked.units[column], asked.steps[column]
             measure, farthest = Measure(asked.values[row, column], own, start, unit, step, asked.norm), 0.0
-            first, last = np.int64(region.first[column]), np.int64(region.last[column])
+            first, last = int(region.first[column]), int(region.last[column])
             for bin_ in (own - 1, own + 1, first, last):
                 if first <= bin_ <= last:
                     size = measure_bin(bin_, measure, forest.edges)
@@ -254,7 +253,7 @@ def measure_rows(forest: Forest, asked: Asked, limits: Limits, labels: IntArray,
     answers.status[at] = np.where(radii.is_any_sure[at], FLIPS, np.where(radii.is_found[at], TIE, UNDECIDED))
     at = at[(radii.is_found & ~radii.is_sure)[at]]
     if at.size:  # the nearest one that flips for certain may be another one, or farther away
-        beyond, before = _Radii(asking, radii.least, radii.most), Answers(*(array.copy() for array in answers))
+        beyond, before = _Radii(asking, radii.least, radii.most), Answers._make(array.copy() for array in answers)
         beyond.good, left = radii.good.copy(), budgets - radii.nodes
         sizes = np.where(np.isfinite(radii.least), beyond.enlarge(np.maximum(radii.good, radii.least)), np.inf)
         beyond.search(at, sizes, left, answers, is_sure=True)

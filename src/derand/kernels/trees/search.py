@@ -21,7 +21,6 @@ from derand.kernels.trees.agreement import (
 )
 from derand.kernels.trees.branching import Branch, choose_conflict, choose_cost, take_part
 from derand.kernels.trees.compact import compact
-from derand.kernels.trees.distances import LEAN
 from derand.kernels.trees.forest import (
     CATEGORY,
     LARGEST,
@@ -29,7 +28,6 @@ from derand.kernels.trees.forest import (
     Forest,
     Goals,
     Region,
-    SmallArray,
     add_leaves,
     locate_point,
     locate_row,
@@ -89,11 +87,13 @@ class Points(NamedTuple):
 
     values: FloatArray
     """(2, n_columns)"""
-    classes: SmallArray
+    classes: IntArray
 
 
-@compile_loop(**LEAN)
-def _write_point(node: int, nodes: Nodes, problem: Problem, found: Agreement, points: Points) -> None:
+@compile_loop(_nrt=False)
+def _write_point(  # noqa: PLR0912 - one branch per way to change a column
+    node: int, nodes: Nodes, problem: Problem, found: Agreement, points: Points
+) -> None:
     """Write the nearest row on which all least leaves agree: values of numbers and classes of categories."""
     local, region, forest = problem.local, problem.region, problem.forest
     point, classes = points.values[0], points.classes[0]
@@ -101,7 +101,7 @@ def _write_point(node: int, nodes: Nodes, problem: Problem, found: Agreement, po
         point[column], classes[column] = problem.asked.values[problem.row, column], region.own[column]
     for at in range(local.columns.size):
         column, kind = local.columns[at], nodes.kinds[node, at]
-        own = np.int64(region.own[column])
+        own = int(region.own[column])
         if kind == CATEGORY:
             if (found.classes[at, own >> 6] >> (own & 63)) & 1 == 0:
                 for word in range(found.classes.shape[1]):
@@ -127,7 +127,7 @@ def _write_point(node: int, nodes: Nodes, problem: Problem, found: Agreement, po
             point[column] = np.nan
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def _check_point(problem: Problem, goal: Goal, points: Points, spare: Region) -> bool:
     """Whether the row that was found is sure; it is kept where it is."""
     locate_point(points.values[0], points.classes[0], problem.forest, spare)
@@ -146,7 +146,7 @@ def search_region(problem: Problem, goal: Goal, points: Points, spare: Region) -
     has_ball = has_norm and (is_nearest or (0.0 < size < np.inf and asked.norm < np.inf))  # else a box
     nodes, found, kept = make_room(problem)
     place_root(problem, nodes)
-    top, looked, closed = np.int64(0), 0, LARGEST
+    top, looked, closed = 0, 0, LARGEST
     is_found, is_sure, is_any_sure = False, False, False
     while top >= 0 and looked < goal.budget:
         looked += 1
@@ -199,7 +199,7 @@ def make_room(problem: Problem) -> tuple[Nodes, Agreement, IntArray]:
     )
 
 
-@compile_loop(**LEAN)
+@compile_loop(_nrt=False)
 def _divide(
     top: int,
     branch: Branch,
@@ -241,14 +241,14 @@ class Found(NamedTuple):
     is_any_sure: BoolArray
     values: FloatArray
     """(_, 2, n_columns): of the best row, and of the best one that is sure."""
-    classes: SmallArray
+    classes: IntArray
 
 
 def make_found(count: int, n_columns: int) -> Found:
     """Room for so many questions."""
     flags, numbers = np.zeros((4, count), dtype=bool), np.zeros((3, count), dtype=np.int64)
-    values, classes = np.empty((count, 2, n_columns)), np.empty((count, 2, n_columns), dtype=np.int32)
-    return Found(flags[0], *numbers, np.zeros(count), *flags[1:], values, classes)
+    values, classes = np.empty((count, 2, n_columns)), np.empty((count, 2, n_columns), dtype=np.int64)
+    return Found._make([flags[0], *numbers, np.zeros(count), *flags[1:], values, classes])
 
 
 @compile_loop()

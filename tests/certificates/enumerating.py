@@ -1,7 +1,4 @@
-"""Sums of trees: whether a sum keeps its side within a perturbation, how far rows may be moved, and its least value.
-
-Enumeration of all cells, for small models: to be replaced by a search.
-"""
+"""Sums of trees by enumeration of all cells: the truth for small models, in fractions."""
 
 from __future__ import annotations
 
@@ -11,56 +8,14 @@ from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand.certificates.bounds.trees import FLIPS, HOLDS, TIE, UNDECIDED, TreeRadii, TreeScores, TreeVerdicts
 from derand.model import Contrast, Term
 from derand.perturbation import Perturbation
 
-HOLDS, FLIPS, UNDECIDED, TIE = range(4)
-"""What was found of a row: proven, a changed row that flips, the budget was spent, or within the model's rounding."""
 _SHRINK, _GROW = 1 - 4 * EPSILON, 1 + 4 * EPSILON
 _MOST = 3000
-
-
-class TreeVerdicts(NamedTuple):
-    """What was found within a perturbation, one entry per row."""
-
-    status: NDArray[np.uint8]
-    bound: FloatArray
-    """No point has an oriented score (score less threshold, its sign by the label) below it; grid units, errors
-    included."""
-    witness: FloatArray
-    """The changed row where it flips, or may; else the row."""
-    nodes: IntArray
-    """Nodes of the search."""
-
-
-class TreeRadii(NamedTuple):
-    """How far rows may be moved, one entry per row."""
-
-    certified: FloatArray
-    """Every change of a smaller size keeps the side; for norm 0, changes of so many numbers do."""
-    attacked: FloatArray
-    """The size of the change to the witness, rounded up; infinite without one."""
-    witness: FloatArray
-    is_exact: BoolArray
-    """Whether nothing lies between both."""
-    nodes: IntArray
-
-
-class TreeScores(NamedTuple):
-    """The least and the largest score within a perturbation, in grid units, one entry per row."""
-
-    least: FloatArray
-    """No point of the set has a score below it; the model's errors are included."""
-    most: FloatArray
-    attained_least: FloatArray
-    """The least score that was found, of the model itself."""
-    attained_most: FloatArray
-    least_witness: FloatArray
-    most_witness: FloatArray
-    nodes: IntArray
 
 
 class _State(NamedTuple):

@@ -143,8 +143,11 @@ def train_additive(
 def choose_noise(table: TrainingTable, noises: Sequence[Noise], threat: Threat, options: AdditiveOptions) -> Noise:
     """The noise under which rows left out lose least against the threat, at one penalty; the first of equals.
 
-    Margins count in logarithms of odds under every noise, so that their losses compare.
+    Margins count in logarithms of odds under every noise, so that their losses compare. Of wide tables the first one is
+    taken: columns are chosen under one noise.
     """
+    if table.numerical.size >= options.wide_columns:
+        return noises[0]
     n_bins = strategies.count_bins(table.target.size, table.numerical.size, options.radius, MAX_BINS)
     binned = bin_rows(table, options, n_bins)
     binned = binned.take(spread_rows(binned, strategies.LIMITS.noise_rows))

@@ -227,7 +227,7 @@ def test_the_fitted_model_tells_how_it_was_trained(capsys: pytest.CaptureFixture
 def test_a_vote_is_certified_by_both_proofs() -> None:
     """Its labels are those of most noisy copies, its failure masses numbers."""
     frame, target = make_rows()
-    clf = fit(rule="vote")
+    clf = fit(rule="vote", radius=0.25)
     certificates = clf.certify(frame)
     assert (certificates.label == clf.predict(frame)).all()
     assert np.isfinite(certificates.failure).all()

@@ -216,9 +216,8 @@ def test_a_fold_chooses_without_its_own_rows() -> None:
     for table in (rows, other):
         problem = Problem(NOISE, THREAT, CHOOSING, X.shape[1], 2)
         trainer = Trainer.of(problem, table, Strategy("margins"))
-        trainer.wide, trainer.is_patient = table, True
+        trainer.wide = table
         own, narrow = trainer.part_folds(np.arange(y.size), folds)[2]
         features.append([one.feature for one in narrow.numbers])
         assert [one.feature for one in own.formulation.design(True).numbers] == features[-1]
-        assert own.is_patient
     assert features[0] == features[1]

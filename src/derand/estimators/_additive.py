@@ -272,7 +272,7 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
 
     def _keep_table(self, table: TrainingTable, encoding: TableEncoding) -> Noise | None:
         noise = super()._keep_table(table, encoding)
-        if self.noise is not None or noise is None or self.classes_.size > 2 or self.rule != "mean" or self.groups:
+        if self.noise is not None or noise is None or self.classes_.size != 2 or self.rule != "mean" or self.groups:
             return noise
         noises = [Gaussian(share * self.radius, noise.units) for share in _NOISE_SHARES]
         self.noise_ = choose_noise(table, noises, self._read_threat(table), self._make_options(table))

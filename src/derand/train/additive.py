@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from derand._core.arrays import FloatArray
@@ -19,6 +20,7 @@ from derand.noise import Noise
 from derand.threat import Threat
 from derand.train import strategies
 from derand.train.bins import MAX_BINS, BinnedTable, bin_table
+from derand.train.design.columns import leave_in_place
 from derand.train.design.groups import group_columns
 from derand.train.design.model import bin_windows, is_changed
 from derand.train.formulations import FORMULATIONS, AdditiveOptions, InParts, Problem
@@ -28,10 +30,15 @@ from derand.train.selection.penalties import SelectionPath
 from derand.train.selection.shrinking import shrink_categories
 from derand.train.strategies import Sizes, Strategy, TrainingRecord, choose_strategy
 from derand.train.table import TrainingTable
-from derand.train.trainer import Trainer, tell_of_fit
+from derand.train.trainer import CHECKED_ROWS, Choice, Trainer, tell_of_fit
 
 _IDLE = 1e-3
-"""Share of all importances below which numbers do not count."""
+"""Share of all importances below which a column does not count."""
+_MOST_NAMED_OF, _NAMED = 100, 8
+"""Columns of a table whose columns are named one by one, and how many of them."""
+_NO_NUMBERS = "no numerical column counts any more: the model goes by its categories alone."
+_LEAST_AUC = 0.005
+"""That columns which are given up must cost to be named."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,7 +134,7 @@ def train_additive(
         chosen.path,
         importances,
         calibration,
-        warnings or warn_of_idle_numbers(table, importances, options.radius),
+        warnings or warn_of_idle(trainer, table, importances, chosen),
         groups,
         record,
     )
@@ -136,8 +143,11 @@ def train_additive(
 def choose_noise(table: TrainingTable, noises: Sequence[Noise], threat: Threat, options: AdditiveOptions) -> Noise:
     """The noise under which rows left out lose least against the threat, at one penalty; the first of equals.
 
-    Margins count in logarithms of odds under every noise, so that their losses compare.
+    Margins count in logarithms of odds under every noise, so that their losses compare. Of wide tables the first one is
+    taken: columns are chosen under one noise.
     """
+    if table.numerical.size >= options.wide_columns:
+        return noises[0]
     n_bins = strategies.count_bins(table.target.size, table.numerical.size, options.radius, MAX_BINS)
     binned = bin_rows(table, options, n_bins)
     binned = binned.take(spread_rows(binned, strategies.LIMITS.noise_rows))
@@ -196,16 +206,51 @@ def prepare_trainer(table: TrainingTable, binned: BinnedTable, problem: Problem,
     return trainer
 
 
-def warn_of_idle_numbers(table: TrainingTable, importances: FloatArray, radius: float) -> tuple[str, ...]:
-    """Say so where the radius leaves nothing of the numbers, and the model goes by its categories alone."""
-    if not radius or not table.numerical.size or float(importances[table.numerical].sum()) >= _IDLE:
+def warn_of_idle(trainer: Trainer, table: TrainingTable, importances: FloatArray, chosen: Choice) -> tuple[str, ...]:
+    """Say which columns robustness gives up, where a model that is not trained for it ranks rows better by them."""
+    problem = trainer.formulation.problem
+    radius, count = problem.options.radius, importances.size
+    is_robust = radius > 0 or problem.threat.l0 > 0
+    if not is_robust or not importances.any():
         return ()
-    if not importances.any():
+    if problem.n_classes > 2 or count > _MOST_NAMED_OF:
+        numbers = importances[table.numerical]
+        is_idle = radius > 0 and numbers.size > 0 and float(numbers.sum()) < _IDLE
+        return (f"At radius {radius:g} {_NO_NUMBERS} Train with a smaller radius.",) if is_idle else ()
+    rows = trainer.binned.take(spread_rows(trainer.binned, CHECKED_ROWS))
+    design = leave_in_place(trainer.formulation.design(chosen.ramp))
+    weights = trainer.fit(design, rows, chosen.regularization)
+    scores, kept = np.zeros(rows.target.size), np.zeros(rows.target.size)
+    given_up: list[int] = []
+    for features, part in design.list_parts(weights, rows.codes):
+        scores += part
+        if importances[list(features)].sum() >= _IDLE:
+            kept += part
+        else:
+            given_up += features
+    with_them, without = (measure_auc(one, rows.target, rows.weights) for one in (scores, kept))
+    if not given_up or with_them - without < _LEAST_AUC:
         return ()
+    names = [str(feature) if table.names is None else table.names[feature] for feature in sorted(given_up)]
+    listed = ", ".join(names[:_NAMED]) + (f" and {len(names) - _NAMED} more" if len(names) > _NAMED else "")
+    whose = "the" if rows.target.size == trainer.binned.target.size else f"a sample of {rows.target.size:,}"
+    what = f"radius {radius:g}" if radius else f"{problem.threat.l0} changed categories"
+    alone = ""
+    if set(table.numerical.tolist()) <= set(given_up):
+        alone = f" There {_NO_NUMBERS}"
     return (
-        f"At radius {radius:g} no numerical column counts any more: the model goes by its categories alone, so that "
-        "radii are infinite and say little. Train with a smaller radius for a model that reads its numbers.",
+        f"At {what} the model gives up {'a column' if len(names) == 1 else f'{len(names)} columns'}: {listed}.{alone} "
+        f"A model that is not trained for changes has an AUC of {with_them:.3f} on {whose} training rows, and of "
+        f"{without:.3f} without what it takes from there. Train with a smaller radius where that matters.",
     )
+
+
+def measure_auc(scores: FloatArray, target: NDArray[np.uint8], weights: FloatArray) -> float:
+    """How often a row of class 1 has a higher score than one of class 0, ties counting half, by weight."""
+    _, place = np.unique(scores, return_inverse=True)
+    ones, zeros = (np.bincount(place, weights=weights * (target == label)) for label in (1, 0))
+    total = float(ones.sum() * zeros.sum())
+    return float(ones @ (np.cumsum(zeros) - zeros / 2)) / total if total else 0.5
 
 
 def bin_rows(table: TrainingTable, options: AdditiveOptions, n_bins: int = MAX_BINS) -> BinnedTable:

@@ -45,6 +45,7 @@ from derand.train.selection.folds import share_codes
 
 _LARGEST_SLOPE = 8.0
 _LEAST_SHARE = 1e-6
+_WINDOW_CUTS = 32  # of a column, of which each stands for all within the radius
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +83,10 @@ class Problem:
     def specify(self, binned: BinnedTable) -> ModelSpec:
         """What a model of some columns is designed for."""
         options, n_numbers = self.options, len(binned.numbers)
-        cuts = strategies.count_cuts(binned.count_distinct(), n_numbers, strategies.LIMITS.most_weights)
+        is_window = self.noise is None and self.threat.ball_norm == np.inf and options.radius > 0
+        most = strategies.LIMITS.window_weights if is_window else strategies.LIMITS.most_weights
+        cuts = strategies.count_cuts(binned.count_distinct(), n_numbers, most)
+        cuts = min(cuts, _WINDOW_CUTS) if is_window else cuts
         return ModelSpec(
             self.noise,
             self.threat,

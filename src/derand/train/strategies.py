@@ -46,6 +46,8 @@ class Limits:
     """Rows times columns times classes from which on rows are fitted in batches."""
     most_weights: int = 12_000
     """Weights of all columns together, about, where the number of split points is free."""
+    window_weights: int = 30_000
+    """The same where each column moves by itself and without noise (linf), which is quicker."""
     most_squares: int = 3_000
     """The same for least squares, whose products are solved at once."""
 

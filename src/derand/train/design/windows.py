@@ -17,6 +17,7 @@ from derand.train.bins import BinnedTable, NumberBins
 _BEYOND = 1 + 1e-6
 """How much farther than its box a value counts as moved: certified radii are rounded down."""
 
+_DIGITS = 9
 Box = tuple[FloatArray, FloatArray]
 """How far down and up the center of each bin may move."""
 
@@ -52,11 +53,13 @@ def choose_safe_cuts(bins: NumberBins, box: Box, n_cuts: int) -> FloatArray:
     lowest, highest = bins.centers - _BEYOND * box[0], bins.centers + _BEYOND * box[1]
     below = np.array([shares[highest < edge].sum() for edge in edges])
     above = np.array([shares[lowest >= edge].sum() for edge in edges])
+    safe = np.round(below + above, _DIGITS)  # which of two is larger must not be a matter of the last digit
     use = below * above * np.maximum(np.diff(bins.centers), 0.0)
     if not use.any():
         return bins.choose_cuts(n_cuts)
-    stretch = np.minimum((np.cumsum(use) - use / 2) / use.sum() * n_cuts, n_cuts - 1).astype(np.int64)
-    order = np.lexsort((-use, -(below + above), stretch))
+    part = np.round((np.cumsum(use) - use / 2) / use.sum() * n_cuts, _DIGITS)
+    stretch = np.minimum(part, n_cuts - 1).astype(np.int64)
+    order = np.lexsort((np.round(-below * above, _DIGITS), -safe, stretch))
     first = order[np.concatenate([[True], np.diff(stretch[order]) > 0])]
     return np.asarray(edges[np.sort(first[use[first] > 0])])
 

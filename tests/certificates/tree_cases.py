@@ -92,7 +92,7 @@ def draw_trees(rng: np.random.Generator, kinds: BoolArray) -> TreeTerm:
         [codes[at] for at in sorted(codes)],
         sizes,
         refused,
-        float(rng.choice([0.0, 0.0, 2.0**-20, 0.03])),
+        float(rng.choice([0.0, 0.0, 2.0**-20, 2.0**-5])),
         magnitudes,
     )
 

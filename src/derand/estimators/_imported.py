@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -33,7 +33,7 @@ from derand.convert import (
 from derand.estimators._base import CertifiedEstimator, Columns, Training
 from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._inside import assemble
-from derand.estimators._library import ask_library
+from derand.estimators._library import Predictor, ask_library
 from derand.estimators._regressor import CertifiedRegressor
 from derand.estimators._threshold import Cut, keep_sides, read_threshold
 from derand.model import AdditiveEnsemble
@@ -356,7 +356,9 @@ def from_model(
         _require_labels(model, reading, X)
     if own_classes is not None and estimator.ensemble_.has_trees and asked == _NOT_MOVED:
         probes = probe_rows(reading, estimator.ensemble_, _FEW_PROBES)
-        estimator._library = ask_library(model, reading.encoding, own_classes, estimator.ensemble_, probes)
+        estimator._library = ask_library(
+            cast(Predictor, model), reading.encoding, own_classes, estimator.ensemble_, probes
+        )
     return estimator
 
 

@@ -154,7 +154,7 @@ def choose_noise(table: TrainingTable, noises: Sequence[Noise], threat: Threat, 
     folds = draw_folds(binned)
     if folds is None or not binned.numbers:
         return noises[0]
-    n_tried = min(int(folds.max()) + 1, max(1, strategies.LIMITS.fold_cells // binned.codes.size))
+    n_tried = min(2, int(folds.max()) + 1, max(1, strategies.LIMITS.fold_cells // binned.codes.size))
     losses = np.zeros(len(noises))
     with threadpool_limits(1, user_api="blas"):
         for at, noise in enumerate(noises):

@@ -10,7 +10,7 @@ from derand.train.design.columns import Design, ModelSpec, compute_boxes, design
 from derand.train.design.groups import GroupBins, design_group
 from derand.train.design.windows import merge_windows
 
-_BUDGET_COSTS = np.geomspace(1e-3, 30.0, 48)  # of a whole radius, in logarithms of odds
+_BUDGET_COSTS = np.geomspace(1e-3, 30.0, 24)  # of a whole radius, in logarithms of odds
 _FEWER_BUDGET_COSTS = np.geomspace(0.03, 30.0, 16)
 _MANY_COLUMNS = 50  # over which costs even out: fewer multipliers do
 

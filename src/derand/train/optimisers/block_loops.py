@@ -162,6 +162,17 @@ def _solve(factor: FloatArray, vector: FloatArray) -> None:
 
 
 @compile_loop()
+def _stabilise(matrix: FloatArray, penalties: FloatArray) -> None:
+    """Add penalties to the diagonal, and as much as makes it larger than its rounding."""
+    trace, size = 0.0, penalties.size
+    for j in range(size):
+        matrix[j, j] += penalties[j]
+        trace += matrix[j, j]
+    for j in range(size):
+        matrix[j, j] += 1e-10 * trace / size + _TINY
+
+
+@compile_loop()
 def _add_curvature(  # noqa: PLR0912 - two ways, by which arrays are small
     points: NDArray[np.float32],
     by_point: FloatArray,
@@ -242,8 +253,12 @@ def _visit(  # noqa: PLR0912, PLR0915 - one compiled loop, whose arrays stay whe
     temperature: float,
     weights: FloatArray,
     moved: FloatArray,
+    factor: FloatArray,
+    is_fresh: bool,
 ) -> float:
     """Newton's steps on the weights of one column; how each used state moves, and what is gained.
+
+    `factor` keeps Cholesky's factor of second derivatives, which is computed where it `is_fresh`.
 
     Rows lose `slope * move + curvature / 2 * move ** 2` by the move of their state. `bound`: -1 or 1 where weights have
     a sign.
@@ -264,7 +279,6 @@ def _visit(  # noqa: PLR0912, PLR0915 - one compiled loop, whose arrays stay whe
     now[:] = start
     gained, first = 0.0, 0.0
     gradient, step, target = np.empty(size), np.empty(size), np.empty(size)
-    hessian = np.empty((size, size))
     for turn in range(_STEPS):
         by_value, by_point, by_state = np.zeros(points.shape[0]), np.zeros(points.shape[0]), np.empty(n_states)
         for at in range(n_states):
@@ -288,24 +302,21 @@ def _visit(  # noqa: PLR0912, PLR0915 - one compiled loop, whose arrays stay whe
             for point in range(points.shape[0]):
                 total += by_value[point] * points[point, j]
             gradient[j] = total
-        _add_curvature(points, by_point, by_state, state_places, shares, hessian)
-        trace = 0.0
-        for j in range(size):
-            hessian[j, j] += penalties[j]
-            trace += hessian[j, j]
-        for j in range(size):
-            hessian[j, j] += 1e-10 * trace / size + _TINY
-            if bound != 0 and weights[j] * bound <= 0.0 and gradient[j] * bound > 0.0:  # held by its bound
-                for k in range(size):
-                    if k < j:
-                        hessian[j, k] = 0.0
-                    elif k > j:
-                        hessian[k, j] = 0.0
-                gradient[j] = 0.0
-            step[j] = -gradient[j]
-        if not _factorise(hessian):
+        if is_fresh or bound != 0:
+            _add_curvature(points, by_point, by_state, state_places, shares, factor)
+            _stabilise(factor, penalties)
+            for j in range(size):
+                if bound != 0 and weights[j] * bound <= 0.0 and gradient[j] * bound > 0.0:  # held by its bound
+                    gradient[j] = 0.0
+                    for k in range(size):
+                        if k != j:
+                            factor[max(j, k), min(j, k)] = 0.0
+            if not _factorise(factor):
+                factor[0, 0] = 0.0
+        if factor[0, 0] <= 0.0:
             break
-        _solve(hessian, step)
+        step[:] = -gradient
+        _solve(factor, step)
         promised = 0.0
         for j in range(size):
             promised += gradient[j] * step[j]
@@ -495,6 +506,8 @@ def _sweep(  # noqa: PLR0912 - one compiled loop, whose arrays stay where they a
     offsets: FloatArray,
     weights: FloatArray,
     gains: FloatArray,
+    factors: FloatArray,
+    is_fresh: bool,
 ) -> None:
     """Visit columns one after the other, and the intercept after each; what each visit gains.
 
@@ -502,6 +515,7 @@ def _sweep(  # noqa: PLR0912 - one compiled loop, whose arrays stay where they a
     follow all moves: those of whole groups by `offsets`, so that a row's slope is `slopes + curvature * offsets`, and
     `by_group` are the sums of that.
     """
+    at_factor = 0
     for column in columns:
         kind = 1 if blocks.is_category[column] else 0
         n_bins, n_places, common = blocks.n_bins[column], blocks.n_places[column], blocks.common[column]
@@ -536,7 +550,10 @@ def _sweep(  # noqa: PLR0912 - one compiled loop, whose arrays stay where they a
             temperature,
             weights[start : start + size],
             moved,
+            factors[at_factor : at_factor + size * size].reshape(size, size),
+            is_fresh,
         )
+        at_factor += size * size
         if gains[column] > 0.0:
             moves = np.zeros(n_groups * n_bins)
             moves[used] = moved

@@ -224,8 +224,9 @@ class BlockDescent:
         columns = np.arange(self._blocks.n_bins.size)
         target, gains, first, swept = weights.copy(), np.zeros(columns.size), 0.0, 0
         own = (columns, self._bounds, self.penalties, temperature, curvature, by_state, coupling)
-        for _ in range(_SWEEPS):
-            sweep(self._blocks, self._groups, *own, by_group, slopes, offsets, target, gains)
+        factors = np.empty(int((self._blocks.n_weights**2).sum()))
+        for turn in range(_SWEEPS):
+            sweep(self._blocks, self._groups, *own, by_group, slopes, offsets, target, gains, factors, turn == 0)
             swept += 1
             first = first or float(gains.sum())
             if gains.sum() < _ENOUGH * first:

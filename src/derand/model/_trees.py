@@ -182,6 +182,10 @@ class TreeTerm(Term):
         """Always: its scores are those of leaves, not of cells."""
         return True
 
+    def as_trees(self) -> TreeTerm:
+        """Itself."""
+        return self
+
     @property
     def n_trees(self) -> int:
         """How many trees it adds up."""

@@ -18,9 +18,6 @@ from numpy.typing import ArrayLike
 
 from derand._core.arrays import FloatArray, Frozen, IntArray, freeze
 
-if TYPE_CHECKING:
-    from derand.model._trees import TreeTerm
-
 MAX_SCORE = 2**53
 """Largest absolute score: beyond it a double no longer holds every integer."""
 
@@ -135,10 +132,6 @@ class Term(Frozen, ABC):
     def is_tree(self) -> bool:
         """Whether its scores are those of leaves, which need a search; such a term has no cells of its own."""
         return False
-
-    def as_trees(self) -> TreeTerm | None:
-        """Itself where it is a sum of trees; None where it has cells, or is a line."""
-        return None
 
     def bound_rounding(self, rows: FloatArray) -> FloatArray:
         """How far the score of the model that is meant may lie from this one's, (n_rows, n_outputs), beside what the

@@ -182,10 +182,6 @@ class TreeTerm(Term):
         """Always: its scores are those of leaves, not of cells."""
         return True
 
-    def as_trees(self) -> TreeTerm:
-        """Itself."""
-        return self
-
     @property
     def n_trees(self) -> int:
         """How many trees it adds up."""
@@ -327,6 +323,11 @@ class TreeTerm(Term):
             "rounding": self.rounding,
             "magnitudes": [] if is_plain else self.magnitudes.tolist(),
         }
+
+
+def as_trees(term: Term) -> TreeTerm | None:
+    """The term itself where it is a sum of trees; None where it has cells, or is a line."""
+    return term if isinstance(term, TreeTerm) else None
 
 
 def list_levels(roots: IntArray, left: IntArray, right: IntArray) -> Iterator[IntArray]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.kernels.trees.forest import Forest
 from derand.kernels.trees.packing import Splits, divide_grid, prune_trees
-from derand.model import Term, TreeTerm
+from derand.model import Term, TreeTerm, as_trees
 
 _FINEST = 8
 """Errors of leaves are rounded up to this many bits below a unit of the grid."""
@@ -69,7 +69,7 @@ _lock = Lock()
 
 def pack_trees(terms: Sequence[Term]) -> PackedTrees:
     """The forest of some terms; made when first asked for, where one of them is a term of trees."""
-    first = next((trees for trees in (term.as_trees() for term in terms) if trees is not None), None)
+    first = next((trees for trees in map(as_trees, terms) if trees is not None), None)
     if first is None:
         return _pack(terms)
     others = tuple(None if term is first else term for term in terms)
@@ -150,7 +150,7 @@ class _Maker:
 
     def pack(self, term: Term) -> _Part:
         """One term."""
-        trees = term.as_trees()
+        trees = as_trees(term)
         if trees is not None:
             return self._pack_trees(trees)
         if term.category_codes:

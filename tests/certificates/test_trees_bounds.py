@@ -140,3 +140,14 @@ def test_threads_and_blocks_change_nothing() -> None:
 def test_a_forest_is_packed_once() -> None:
     case = draw_case(np.random.default_rng(3))
     assert pack_trees(case.contrast.terms) is pack_trees(case.contrast.terms)
+
+
+@pytest.mark.parametrize("norm", [np.inf, 1, 2])
+def test_a_witness_beside_an_edge_lies_above_zero(norm: float) -> None:
+    """One double below 0 is so near that its square, and its share of a unit, round to 0."""
+    model = AdditiveEnsemble([TreeTerm([0], [0], [0.0], [-1], [-2], [-1, 1], [True])], 0, 1)
+    (contrast,) = model.contrasts()
+    asked = resolve(Threat(norm=norm, units=[4.0]), model, None)
+    found = measure_radii(contrast, np.zeros((1, 1)), np.array([True]), asked, 10, 1)
+    assert found.certified[0] == 0.0
+    assert 0.0 < found.attacked[0] < 1e-300

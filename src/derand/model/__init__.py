@@ -14,7 +14,7 @@ from derand.model._linear import LinearTerm
 from derand.model._moving import move_threshold
 from derand.model._quantize import CategoryShape, GridShape, Line, Shape, Shapes, TreeShape, read_shapes
 from derand.model._terms import MAX_SCORE, TERMS, Axis, CategoryTable, Score, Slope, StepFunction, Term
-from derand.model._trees import TreeTerm
+from derand.model._trees import TreeTerm, as_trees
 from derand.model._vote import WeightedVote
 
 __all__ = [
@@ -46,6 +46,7 @@ __all__ = [
     "Value",
     "WeightedVote",
     "as_model",
+    "as_trees",
     "coarsen",
     "find_coarse_step",
     "is_model",

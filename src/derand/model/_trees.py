@@ -325,6 +325,11 @@ class TreeTerm(Term):
         }
 
 
+def as_trees(term: Term) -> TreeTerm | None:
+    """The term itself where it is a sum of trees; None where it has cells, or is a line."""
+    return term if isinstance(term, TreeTerm) else None
+
+
 def list_levels(roots: IntArray, left: IntArray, right: IntArray) -> Iterator[IntArray]:
     """The splits of trees level by level, each once in a level."""
     level = np.unique(roots)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.kernels.trees.forest import Forest
 from derand.kernels.trees.packing import Splits, divide_grid, prune_trees
-from derand.model import GridTerm, Term, TreeTerm
+from derand.model import Term, TreeTerm, as_trees
 
 _FINEST = 8
 """Errors of leaves are rounded up to this many bits below a unit of the grid."""
@@ -69,7 +69,7 @@ _lock = Lock()
 
 def pack_trees(terms: Sequence[Term]) -> PackedTrees:
     """The forest of some terms; made when first asked for, where one of them is a term of trees."""
-    first = next((term for term in terms if isinstance(term, TreeTerm)), None)
+    first = next((trees for trees in map(as_trees, terms) if trees is not None), None)
     if first is None:
         return _pack(terms)
     others = tuple(None if term is first else term for term in terms)
@@ -150,8 +150,9 @@ class _Maker:
 
     def pack(self, term: Term) -> _Part:
         """One term."""
-        if isinstance(term, TreeTerm):
-            return self._pack_trees(term)
+        trees = as_trees(term)
+        if trees is not None:
+            return self._pack_trees(trees)
         if term.category_codes:
             return self._pack_table(term)
         if term.slope is not None:
@@ -224,7 +225,7 @@ class _Maker:
         takes = [feature in term.missing_features for feature in term.features]
         shape = np.array([axis.edges.size + 1 + cell for axis, cell in zip(term.axes, takes, strict=True)])
         scores = term.cell_scores
-        if not isinstance(term, GridTerm) and term.missing_score is not None:
+        if term.missing_score is not None:
             scores = np.append(scores, term.missing_score)
         splits, leaves = divide_grid(shape.astype(np.int64), np.array(takes), scores.astype(np.int64))
         columns = np.array([self._positions[axis.feature] for axis in term.axes])[splits[:, 0]]

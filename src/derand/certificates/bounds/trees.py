@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand._core.threads import run_blocks
 from derand.certificates.bounds.tree_packing import PackedTrees, list_words, pack_trees
-from derand.kernels.norms import measure_norms
+from derand.kernels.norms import SMALLEST, measure_norms
 from derand.kernels.trees.forest import Asked
 from derand.kernels.trees.rows import (
     FLIPS,
@@ -298,7 +298,9 @@ class _Question:
         if norm == 0:
             return np.asarray(np.count_nonzero(changes, axis=1), dtype=np.float64)
         with np.errstate(over="ignore"):
-            return np.asarray(measure_norms(changes / self._perturbation.units[at], norm or 0.0) * (1 + _HAIR))
+            sizes = np.abs(changes / self._perturbation.units[at])
+            sizes[changes != 0] += SMALLEST  # the quotient may have been rounded to 0
+            return np.asarray(measure_norms(sizes, norm or 0.0) * (1 + _HAIR))
 
     def _list_numbers(self) -> list[int]:
         return [int(column) for at, column in enumerate(self.packed.columns) if at not in self._codes]

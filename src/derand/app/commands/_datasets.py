@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from derand._core.arrays import Cells
 from derand.app import Summary
 from derand.app.commands._app import AsJson, add_command, make_console, make_table, print_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from derand._core.arrays import Cells
 
 
 @add_command

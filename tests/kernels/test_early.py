@@ -16,6 +16,7 @@ from derand.kernels.cells.normal import Widening, bound_cells, bound_sides, uppe
 from derand.kernels.worst_case import pieces_in_numpy
 from derand.kernels.worst_case.curves import Curves
 from derand.kernels.worst_case.envelopes import tabulate_envelopes
+from derand.model import TreeTerm
 from derand.noise import NOISES
 from tests.kernels.calls import failures
 from tests.kernels.worst_case.test_envelopes import draw_stretches, trace

@@ -146,7 +146,7 @@ def compile_loop(
 
 def _widen(part: Any) -> Any:
     """Let a number that a caller writes out be one like any other: numba compiles a function anew for each."""
-    from numba.core.types import unliteral
+    from numba.core.types.misc import unliteral
 
     choose = part.get_call_template
 

@@ -32,7 +32,9 @@ HOLDS, FLIPS, UNDECIDED, TIE = range(4)
 _RANKS = np.argsort([HOLDS, UNDECIDED, TIE, FLIPS])
 """By status: which of several parts of a region speaks for the whole."""
 _START = 4.0
-"""Times the distance to the nearest edge: where the search for a radius begins."""
+"""Times the distance to the nearest edge: where the search begins of a radius of which no walk proves anything."""
+_LEAPS = (4, 2, 1)
+"""How often regions are enlarged at once, as long as a walk proves them."""
 _ENOUGH = 1.0 + 2.0**-7
 """What is left between a certified and an attacked size is not searched below this ratio."""
 
@@ -222,24 +224,26 @@ class _Radii:
         self.is_done, self.is_sure, self.is_any_sure = (np.zeros(count, dtype=bool) for _ in range(3))
         self.is_found = np.zeros(count, dtype=bool)
 
-    def enlarge(self, sizes: FloatArray) -> FloatArray:
-        """The next larger sizes to try."""
-        return sizes + 1.0 if self.norm == 0 else sizes * (4.0 if self.norm == 2 else 2.0)
+    def enlarge(self, sizes: FloatArray, times: int = 1) -> FloatArray:
+        """The next larger sizes to try, or those so many times from here."""
+        return sizes + 1.0 if self.norm == 0 else sizes * (4.0 if self.norm == 2 else 2.0) ** times
 
-    def walk_outward(self, at: IntArray, budgets: IntArray) -> FloatArray:
-        """Walk regions of growing size as long as they hold; the next size to try of each row."""
-        sizes, at = self.least.copy(), at[np.isfinite(self.least[at])]
-        while at.size:
-            goals = self.asking.aim(at, sizes[at], budgets[at])
-            holds = self.asking.walk(goals) >= goals.limits
-            at = at[holds]
-            is_first = self.good[at] == 0
-            self.good[at] = sizes[at]
-            sizes[at] = np.where(is_first & (self.norm != 0), sizes[at] * _START, self.enlarge(sizes[at]))
-            at = at[sizes[at] <= self.most[at]]
+    def walk_outward(self, every: IntArray, budgets: IntArray) -> FloatArray:
+        """Walk regions of growing size as long as they hold, by ever smaller leaps; the next size to try of each row."""
+        every, bad = every[np.isfinite(self.least[every])], np.full(self.least.size, np.inf)
+        for times in (1,) if self.norm == 0 else _LEAPS:
+            at = every
+            while at.size:
+                sizes = np.where(self.good[at] == 0, self.least[at], self.enlarge(self.good[at], times))
+                is_worth = (sizes < bad[at]) & (sizes <= self.most[at])
+                at, sizes = at[is_worth], sizes[is_worth]
+                goals = self.asking.aim(at, sizes, budgets[at])
+                holds = self.asking.walk(goals) >= goals.limits
+                self.good[at[holds]], bad[at[~holds]] = sizes[holds], sizes[~holds]
+                at = at[holds]
         if self.norm == 0:
-            return sizes
-        return np.where(self.good == 0, self.least * _START, np.minimum(sizes, self.enlarge(self.good)))
+            return np.where(self.good == 0, self.least, self.good + 1.0)
+        return np.where(self.good == 0, self.least * _START, self.enlarge(self.good))
 
     def search(self, at: IntArray, sizes: FloatArray, budgets: IntArray, answers: Answers, *, is_sure: bool) -> None:
         """Search regions until the nearest row is found, none is left, or the budget is spent."""

@@ -16,6 +16,7 @@ from derand.kernels.cells.normal import Widening, bound_cells, bound_sides, uppe
 from derand.kernels.worst_case import pieces_in_numpy
 from derand.kernels.worst_case.curves import Curves
 from derand.kernels.worst_case.envelopes import tabulate_envelopes
+from derand.model import TreeTerm
 from derand.noise import NOISES
 from tests.kernels.calls import failures
 from tests.kernels.worst_case.test_envelopes import draw_stretches, trace
@@ -71,6 +72,7 @@ def test_every_early_version_gives_the_same_bits(monkeypatch: pytest.MonkeyPatch
                 certify(model, rows, "gaussian:0.5", rule="mean", threat=Threat(norm=norm))
             limits: dict[int | str, Any] = dict.fromkeys(range(6), 0.3)
             certify(model, rows, "gaussian:0.5", rule="mean", threat=Threat(norm=2, limits=limits))
+    TreeTerm([0], [0], [0.0], [-1], [-2], [-1, 1], [True]).score_rows(rows)
     upper_tail(np.abs(rows).ravel())
     bound_sides(rows, np.zeros(6), np.ones(6), WIDENING)
     assert seen == {_name(loop) for loop in compiling.LOOPS if is_paired(loop)}

@@ -124,7 +124,7 @@ class Loop:
     def _part(self) -> Any:
         with _lock:
             options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **self.targetoptions}
-            return vars(self).setdefault("_part", _load_compiler()(self.py_func, **options))
+            return vars(self).setdefault("_part", _widen(_load_compiler()(self.py_func, **options)))
 
 
 def compile_loop(
@@ -142,6 +142,19 @@ def compile_loop(
         return cast(Function, Loop(function, options, early, numbers))
 
     return compile_it
+
+
+def _widen(part: Any) -> Any:
+    """Let a number that a caller writes out be one like any other: numba compiles a function anew for each."""
+    from numba.core.types.misc import unliteral
+
+    choose = part.get_call_template
+
+    def choose_widened(arguments: tuple[object, ...], named: dict[str, object]) -> object:
+        return choose(tuple(map(unliteral, arguments)), {name: unliteral(one) for name, one in named.items()})
+
+    part.get_call_template = choose_widened
+    return part
 
 
 @functools.cache

@@ -40,23 +40,31 @@ class Pruned(NamedTuple):
     depth: int
 
 
-@compile_loop()
-def prune_trees(  # noqa: PLR0912, PLR0915 - one pass over each tree
-    splits: Splits, n_bins: IntArray, takes_missing: BoolArray
-) -> Pruned:
+def prune_trees(splits: Splits, n_bins: IntArray, takes_missing: BoolArray) -> Pruned:
     """Leave out what no row reaches; splits of which numbers reach one side, and missing ones the other, are kept.
 
     `n_bins` (n_columns,): bins of each column of numbers.
     """
-    n_columns, n_splits = n_bins.size, splits.columns.size
-    low, high, missing = np.zeros(n_columns, np.int64), n_bins - 1, takes_missing.astype(np.int64)
-    roots, found = np.empty(splits.roots.size, np.int32), np.empty((n_splits, 4), np.int32)
-    leaves = np.empty(2 * n_splits + splits.roots.size, np.int64)
+    n_splits, n_trees = splits.columns.size, splits.roots.size
+    found = Pruned(
+        np.empty(n_trees, np.int32), np.empty((n_splits, 4), np.int32), np.empty(2 * n_splits + n_trees, np.int64), 0
+    )
+    low, missing = np.zeros(n_bins.size, np.int64), takes_missing.astype(np.int64)
+    n_found, n_leaves, deepest = _prune(splits, n_bins, low, n_bins - 1, missing, found)
+    return Pruned(found.roots, found.splits[:n_found].copy(), found.leaves[:n_leaves].copy(), deepest)
+
+
+@compile_loop()
+def _prune(  # noqa: PLR0912, PLR0915 - one pass over each tree
+    splits: Splits, n_bins: IntArray, low: IntArray, high: IntArray, missing: IntArray, pruned: Pruned
+) -> tuple[int, int, int]:
+    """The same into `pruned`; how many splits and leaves there are, and how many splits lie on the longest way."""
+    roots, found, leaves, n_splits = pruned.roots, pruned.splits, pruned.leaves, splits.columns.size
     # node or column, slot where its number is to stand, column, low, high, missing, level
     stack, kinds = np.empty((3 * n_splits + 3, 7), np.int64), np.empty(3 * n_splits + 3, np.uint8)
     n_found, n_leaves, deepest = 0, 0, 0
     for tree in range(splits.roots.size):
-        stack[0], kinds[0] = np.array([splits.roots[tree], -1 - tree, -1, 0, 0, 0, 0]), _VISIT
+        stack[0, 0], stack[0, 1], stack[0, 2], stack[0, 6], kinds[0] = splits.roots[tree], -1 - tree, -1, 0, _VISIT
         top = 1
         while top > 0:
             top -= 1
@@ -117,7 +125,7 @@ def prune_trees(  # noqa: PLR0912, PLR0915 - one pass over each tree
                 stack[top, 3], stack[top, 4], stack[top, 5], stack[top, 6] = end[0], end[1], end[2], level + 1
                 top += 1
             n_found += 1
-    return Pruned(roots, found[:n_found].copy(), leaves[:n_leaves].copy(), deepest)
+    return n_found, n_leaves, deepest
 
 
 @compile_loop()

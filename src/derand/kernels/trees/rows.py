@@ -16,6 +16,7 @@ from derand.kernels.compiling import compile_loop
 from derand.kernels.trees.distances import Measure, measure_bin
 from derand.kernels.trees.forest import (
     EITHER,
+    LARGEST,
     PLAIN,
     Asked,
     Forest,
@@ -28,8 +29,12 @@ from derand.kernels.trees.search import ANY, LEAST, NEAREST, Found, make_found, 
 
 HOLDS, FLIPS, UNDECIDED, TIE = range(4)
 """What was found of a row: proven, a row that flips for certain, the budget was spent, or too near to tell."""
+_RANKS = np.argsort([HOLDS, UNDECIDED, TIE, FLIPS])
+"""By status: which of several parts of a region speaks for the whole."""
 _START = 4.0
-"""Times the distance to the nearest edge: where the search for a radius begins."""
+"""Times the distance to the nearest edge: where the search begins of a radius of which no walk proves anything."""
+_LEAPS = (4, 2, 1)
+"""How often regions are enlarged at once, as long as a walk proves them."""
 _ENOUGH = 1.0 + 2.0**-7
 """What is left between a certified and an attacked size is not searched below this ratio."""
 
@@ -109,7 +114,47 @@ def decide_rows(
     is_open = answers.bounds < goals.limits
     answers.status[~is_open] = HOLDS
     at = np.flatnonzero(is_open)
-    found = asking.search(ANY, asking.aim(at, sizes[at], np.full(at.size, budget)))
+    free = np.flatnonzero(asked.classes.any(axis=1))
+    if asked.n_changes == 1 and free.size > 1:
+        _decide_by_column(asking, at, free, sizes, np.full(every.size, budget), answers)
+    else:
+        _decide_open(asking, at, sizes, np.full(every.size, budget), answers)
+    return answers
+
+
+def _decide_by_column(
+    asking: _Asking, at: IntArray, free: IntArray, sizes: FloatArray, left: IntArray, answers: Answers
+) -> None:
+    """Let one category after the other be the one that may change: all that a single change reaches."""
+    parts = []
+    for column in free:
+        classes = np.zeros_like(asking.asked.classes)
+        classes[column] = asking.asked.classes[column]
+        parts.append(asking._replace(asked=asking.asked._replace(classes=classes)))
+    bounds = np.stack([part.walk(part.aim(at, sizes[at], left[at])) for part in parts])
+    is_open = bounds < asking.limits.hold[asking.labels[at]]
+    answers.status[at] = HOLDS
+    left = left.copy()
+    for k in np.argsort(bounds.sum(axis=1), kind="stable"):
+        asked = np.flatnonzero(is_open[k] & (answers.status[at] != FLIPS))
+        rows = at[asked]
+        is_spent = left[rows] <= 0
+        spent, rows, asked = rows[is_spent], rows[~is_spent], asked[~is_spent]
+        answers.status[spent] = np.where(answers.status[spent] == TIE, TIE, UNDECIDED)
+        own = make_answers(asking.asked)
+        _decide_open(parts[k], rows, sizes, left, own)
+        left[rows] -= np.maximum(own.nodes[rows], 1)
+        answers.nodes[rows] += own.nodes[rows]
+        bounds[k, asked] = own.bounds[rows]
+        better = rows[_RANKS[own.status[rows]] > _RANKS[answers.status[rows]]]
+        answers.status[better] = own.status[better]
+        answers.values[better], answers.classes[better] = own.values[better], own.classes[better]
+    answers.bounds[at] = np.maximum(answers.bounds[at], bounds.min(axis=0, initial=LARGEST))
+
+
+def _decide_open(asking: _Asking, at: IntArray, sizes: FloatArray, budgets: IntArray, answers: Answers) -> None:
+    """Search the regions of some rows."""
+    found = asking.search(ANY, asking.aim(at, sizes[at], budgets[at]))
     answers.bounds[at], answers.nodes[at] = found.bounds, found.nodes
     status = np.where(found.is_found, np.where(found.is_sure, FLIPS, TIE), np.where(found.is_done, HOLDS, UNDECIDED))
     answers.status[at] = status
@@ -117,12 +162,11 @@ def decide_rows(
     doubtful = at[status == TIE]
     if doubtful.size:  # elsewhere it may flip for certain
         found = asking.search(
-            ANY, asking.aim(doubtful, sizes[doubtful], budget - answers.nodes[doubtful], is_sure=True)
+            ANY, asking.aim(doubtful, sizes[doubtful], budgets[doubtful] - answers.nodes[doubtful], is_sure=True)
         )
         answers.nodes[doubtful] += found.nodes
         answers.status[doubtful[found.is_found]] = FLIPS
         answers.keep(doubtful, found, np.flatnonzero(found.is_found), 0)
-    return answers
 
 
 def bound_rows(forest: Forest, asked: Asked, label: int, sizes: FloatArray, budget: int) -> Answers:
@@ -180,24 +224,26 @@ class _Radii:
         self.is_done, self.is_sure, self.is_any_sure = (np.zeros(count, dtype=bool) for _ in range(3))
         self.is_found = np.zeros(count, dtype=bool)
 
-    def enlarge(self, sizes: FloatArray) -> FloatArray:
-        """The next larger sizes to try."""
-        return sizes + 1.0 if self.norm == 0 else sizes * (4.0 if self.norm == 2 else 2.0)
+    def enlarge(self, sizes: FloatArray, times: int = 1) -> FloatArray:
+        """The next larger sizes to try, or those so many times from here."""
+        return sizes + 1.0 if self.norm == 0 else sizes * (4.0 if self.norm == 2 else 2.0) ** times
 
-    def walk_outward(self, at: IntArray, budgets: IntArray) -> FloatArray:
-        """Walk regions of growing size as long as they hold; the next size to try of each row."""
-        sizes, at = self.least.copy(), at[np.isfinite(self.least[at])]
-        while at.size:
-            goals = self.asking.aim(at, sizes[at], budgets[at])
-            holds = self.asking.walk(goals) >= goals.limits
-            at = at[holds]
-            is_first = self.good[at] == 0
-            self.good[at] = sizes[at]
-            sizes[at] = np.where(is_first & (self.norm != 0), sizes[at] * _START, self.enlarge(sizes[at]))
-            at = at[sizes[at] <= self.most[at]]
+    def walk_outward(self, every: IntArray, budgets: IntArray) -> FloatArray:
+        """Walk regions of growing size as long as they hold, by ever smaller leaps; the next size to try of each row."""
+        every, bad = every[np.isfinite(self.least[every])], np.full(self.least.size, np.inf)
+        for times in (1,) if self.norm == 0 else _LEAPS:
+            at = every
+            while at.size:
+                sizes = np.where(self.good[at] == 0, self.least[at], self.enlarge(self.good[at], times))
+                is_worth = (sizes < bad[at]) & (sizes <= self.most[at])
+                at, sizes = at[is_worth], sizes[is_worth]
+                goals = self.asking.aim(at, sizes, budgets[at])
+                holds = self.asking.walk(goals) >= goals.limits
+                self.good[at[holds]], bad[at[~holds]] = sizes[holds], sizes[~holds]
+                at = at[holds]
         if self.norm == 0:
-            return sizes
-        return np.where(self.good == 0, self.least * _START, np.minimum(sizes, self.enlarge(self.good)))
+            return np.where(self.good == 0, self.least, self.good + 1.0)
+        return np.where(self.good == 0, self.least * _START, self.enlarge(self.good))
 
     def search(self, at: IntArray, sizes: FloatArray, budgets: IntArray, answers: Answers, *, is_sure: bool) -> None:
         """Search regions until the nearest row is found, none is left, or the budget is spent."""

@@ -51,8 +51,10 @@ class TreeScore(Score):
     def bound_radius(self, rows: FloatArray, tolerance: Fraction) -> Distances:
         """How far rows may be moved while the score stays within so many grid units."""
         scores, room = self.compute(rows), math.floor(tolerance)
-        found = []
-        for is_high, levels in ((False, scores + room), (True, scores - room - 1)):
+        terms = self._contrast.terms
+        is_exact = not self._contrast.score_error and not any(term.largest_rounding for term in terms if term.is_tree)
+        found = []  # whole scores above a level are at least one more; with errors they are just above it
+        for is_high, levels in ((False, scores + room), (True, scores - room - int(is_exact))):
             radius = self._bound_levels(rows, levels, is_high=is_high)
             found.append((radius, np.where(radius > 0, EXACT, NO_PROOF)))
         return join_ends(scores, *found)

@@ -36,9 +36,10 @@ from derand.estimators._inside import assemble
 from derand.estimators._library import Predictor, ask_library
 from derand.estimators._regressor import CertifiedRegressor
 from derand.estimators._threshold import Cut, keep_sides, read_threshold
-from derand.model import AdditiveEnsemble
+from derand.model import AdditiveEnsemble, Model
 from derand.noise import Noise
 from derand.tables import CategoryKindError, TableEncoding, as_rows, list_other_floats, take_rows
+from derand.threat import Threat
 from derand.train import SCALINGS, RegressionTable, RegressionTraining, TrainingTable, measure_units
 
 _NOT_MOVED = {"decision_threshold": None, "cost": None}
@@ -67,6 +68,12 @@ class ImportedEstimator(CertifiedEstimator):
         self.rule = rule
         self.n_jobs = n_jobs
         self.verbose = verbose
+
+    @property
+    def default_threat(self) -> Threat:
+        """Changes in the norm of the noise; of trees that join columns in norm inf, which takes least to decide."""
+        ensemble: Model | None = getattr(self, "ensemble_", None)
+        return Threat(norm=np.inf) if ensemble is not None and ensemble.has_trees else Threat()
 
     @property
     def _default_noise(self) -> Noise | None:

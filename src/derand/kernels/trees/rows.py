@@ -229,7 +229,7 @@ class _Radii:
         return sizes + 1.0 if self.norm == 0 else sizes * (4.0 if self.norm == 2 else 2.0) ** times
 
     def walk_outward(self, every: IntArray, budgets: IntArray) -> FloatArray:
-        """Walk regions of growing size as long as they hold, by ever smaller leaps; the next size to try of each row."""
+        """Walk regions of growing size as long as they hold, in ever smaller leaps; the next size to try."""
         every, bad = every[np.isfinite(self.least[every])], np.full(self.least.size, np.inf)
         for times in (1,) if self.norm == 0 else _LEAPS:
             at = every

@@ -172,9 +172,9 @@ def _soften_groups(
     least[:] = math.inf
     for at in range(n_places):
         for group in range(n_groups):
-            value = signs[group] * near[at] + multipliers[group] * costs[at]
-            room[at, group] = value
-            least[group] = value if value < least[group] else least[group]
+            room[at, group] = signs[group] * near[at] + multipliers[group] * costs[at]
+        for group in range(n_groups):
+            least[group] = room[at, group] if room[at, group] < least[group] else least[group]
     worth[:] = least
     if temperature <= 0.0:
         return
@@ -182,9 +182,10 @@ def _soften_groups(
     rate = 1.0 / temperature
     for at in range(n_places):
         for group in range(n_groups):
-            share = _decay((room[at, group] - least[group]) * rate)
-            total[group] += share
-            spent[group] += share * costs[at]
+            room[at, group] = _decay((room[at, group] - least[group]) * rate)
+        for group in range(n_groups):
+            total[group] += room[at, group]
+            spent[group] += room[at, group] * costs[at]
     for group in range(n_groups):
         worth[group] -= temperature * math.log(total[group] / n_places)
         spent[group] /= total[group]

@@ -16,11 +16,10 @@ from derand._core.arrays import FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
 
 _FAINT = 30.0  # a share of exp(-30) does not count
-_STEPS = 1  # of Newton's method on a column, at most, before the next one
 _HALVINGS = 20
-_ENOUGH = 1e-2  # of the first decrease of a column: a smaller one ends its steps
 _ARMIJO = 1e-4
 _TINY = 1e-12
+_SERIES = tuple(1.0 / math.factorial(at) for at in range(10))  # of exp
 _UNUSED = 1e-15  # curvature of rows that a state does not count with
 
 
@@ -90,42 +89,106 @@ class GroupMap(NamedTuple):
 
 @compile_loop()
 def _evaluate_points(points: NDArray[np.float32], weights: FloatArray, values: FloatArray) -> None:
+    """What weights add up to at each point; four sums at a time, which wait for one another less than one."""
+    size = weights.size
+    whole = size - size % 4
     for point in range(values.size):
-        total = 0.0
-        for at in range(weights.size):
-            total += points[point, at] * weights[at]
-        values[point] = total
+        first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
+        for at in range(0, whole, 4):
+            first += points[point, at] * weights[at]
+            second += points[point, at + 1] * weights[at + 1]
+            third += points[point, at + 2] * weights[at + 2]
+            fourth += points[point, at + 3] * weights[at + 3]
+        for at in range(whole, size):
+            first += points[point, at] * weights[at]
+        values[point] = (first + second) + (third + fourth)
+
+
+@compile_loop()
+def _gather(values: FloatArray, places: NDArray[np.int32], near: FloatArray) -> None:
+    """The value of each place of each code."""
+    for code in range(places.shape[0]):
+        for at in range(places.shape[1]):
+            near[code, at] = values[places[code, at]]
+
+
+@compile_loop()
+def _decay(above: float) -> float:
+    """exp(-above) for what is not below 0, to 1e-13 of itself; without branches, so that several are taken at a time.
+
+    By the series of the 256th part; 0 from 30 on.
+    """
+    x = (above if above < _FAINT else _FAINT) * (-1.0 / 256.0)
+    power = _SERIES[9]
+    for at in range(8, -1, -1):
+        power = power * x + _SERIES[at]
+    for _ in range(8):
+        power *= power
+    return power if above < _FAINT else 0.0
 
 
 @compile_loop()
 def _soften(
-    values: FloatArray,
-    places: NDArray[np.int32],
-    costs: FloatArray,
-    sign: float,
-    multiplier: float,
-    temperature: float,
-    shares: FloatArray,
+    near: FloatArray, costs: FloatArray, sign: float, multiplier: float, temperature: float, shares: FloatArray
 ) -> float:
     """The soft minimum over the places of a code, and the share of each place in it."""
-    least, where = math.inf, 0
-    for at in range(places.size):
-        value = sign * values[places[at]] + multiplier * costs[at]
-        shares[at] = value
-        if value < least:
-            least, where = value, at
-    if temperature <= 0.0 or places.size == 1:
+    for at in range(near.size):
+        shares[at] = sign * near[at] + multiplier * costs[at]
+    least, where = shares[0], 0
+    for at in range(1, near.size):
+        if shares[at] < least:
+            least, where = shares[at], at
+    if temperature <= 0.0 or near.size == 1:
         shares[:] = 0.0
         shares[where] = 1.0
         return least
-    total = 0.0
-    for at in range(places.size):
-        above = (shares[at] - least) / temperature
-        shares[at] = math.exp(-above) if above < _FAINT else 0.0
+    rate, total = 1.0 / temperature, 0.0
+    for at in range(near.size):
+        shares[at] = _decay((shares[at] - least) * rate)
+    for at in range(near.size):
         total += shares[at]
-    for at in range(places.size):
+    for at in range(near.size):
         shares[at] /= total
-    return least - temperature * math.log(total / places.size)
+    return least - temperature * math.log(total / near.size)
+
+
+@compile_loop()
+def _soften_groups(
+    near: FloatArray,
+    costs: FloatArray,
+    signs: FloatArray,
+    multipliers: FloatArray,
+    temperature: float,
+    room: FloatArray,
+    worth: FloatArray,
+    spent: FloatArray,
+) -> None:
+    """The soft minimum over the places of one code for several groups, and what is spent on going there.
+
+    Groups lie side by side in `room`, (n_places + 2, n_groups), so that processors take several at a time.
+    """
+    n_places, n_groups = near.size, signs.size
+    least, total = room[n_places], room[n_places + 1]
+    least[:] = math.inf
+    for at in range(n_places):
+        for group in range(n_groups):
+            room[at, group] = signs[group] * near[at] + multipliers[group] * costs[at]
+        for group in range(n_groups):
+            least[group] = room[at, group] if room[at, group] < least[group] else least[group]
+    worth[:] = least
+    if temperature <= 0.0:
+        return
+    total[:], spent[:] = 0.0, 0.0
+    rate = 1.0 / temperature
+    for at in range(n_places):
+        for group in range(n_groups):
+            room[at, group] = _decay((room[at, group] - least[group]) * rate)
+        for group in range(n_groups):
+            total[group] += room[at, group]
+            spent[group] += room[at, group] * costs[at]
+    for group in range(n_groups):
+        worth[group] -= temperature * math.log(total[group] / n_places)
+        spent[group] /= total[group]
 
 
 @compile_loop()
@@ -173,36 +236,47 @@ def _stabilise(matrix: FloatArray, penalties: FloatArray) -> None:
 
 
 @compile_loop()
+def _add_squares(vectors: FloatArray, factors: FloatArray, out: FloatArray) -> None:
+    """Add the squares of four vectors, by factors, to the lower triangle."""
+    for i in range(out.shape[0]):
+        first, second = factors[0] * vectors[0, i], factors[1] * vectors[1, i]
+        third, fourth = factors[2] * vectors[2, i], factors[3] * vectors[3, i]
+        for j in range(i + 1):
+            out[i, j] += (first * vectors[0, j] + second * vectors[1, j]) + (
+                third * vectors[2, j] + fourth * vectors[3, j]
+            )
+
+
+@compile_loop()
 def _add_curvature(  # noqa: PLR0912 - two ways, by which arrays are small
     points: NDArray[np.float32],
     by_point: FloatArray,
     by_state: FloatArray,
-    state_places: NDArray[np.int32],
+    places: NDArray[np.int32],
+    used: IntArray,
     state_shares: FloatArray,
     out: FloatArray,
 ) -> None:
     """Second derivatives by the weights of a column, (n_weights, n_weights).
 
-    `by_point`: those by the values of points, one by one; `by_state`: how much each state adds beside that, along its
-    shares of points, (n_states, n_places).
+    `by_point`: those by the values of points, one by one; `by_state`: how much each used state adds beside that, along
+    its shares of places, (n_states, n_places).
     """
     n_points, size = points.shape
-    n_places = state_places.shape[1]
+    n_bins, n_places = places.shape
     out[:] = 0.0
     if n_points <= 2 * size + 4:
         dense = np.zeros((n_points, n_points))
         for point in range(n_points):
             dense[point, point] = by_point[point]
         for state in range(by_state.size):
-            factor = by_state[state]
-            if factor == 0.0:
-                continue
+            own = places[used[state] % n_bins]
             for i in range(n_places):
-                part = factor * state_shares[state, i]
+                part = by_state[state] * state_shares[state, i]
                 if part == 0.0:
                     continue
                 for j in range(n_places):
-                    dense[state_places[state, i], state_places[state, j]] += part * state_shares[state, j]
+                    dense[own[i], own[j]] += part * state_shares[state, j]
         half = np.zeros((n_points, size))
         for i in range(n_points):
             for k in range(n_points):
@@ -216,26 +290,39 @@ def _add_curvature(  # noqa: PLR0912 - two ways, by which arrays are small
                     for j in range(i + 1):
                         out[i, j] += left * half[k, j]
         return
-    for point in range(n_points):
-        if by_point[point] != 0.0:
-            for i in range(size):
-                left = by_point[point] * points[point, i]
-                for j in range(i + 1):
-                    out[i, j] += left * points[point, j]
-    seen = np.empty(size)
-    for state in range(by_state.size):
-        if by_state[state] == 0.0:
+    vectors, factors, count = np.zeros((4, size)), np.zeros(4), 0
+    for at in range(n_points + by_state.size):
+        state = at - n_points
+        factor = by_point[at] if state < 0 else by_state[state]
+        if factor == 0.0:
             continue
-        seen[:] = 0.0
-        for at in range(n_places):
-            share = state_shares[state, at]
-            if share != 0.0:
-                for j in range(size):
-                    seen[j] += share * points[state_places[state, at], j]
-        for i in range(size):
-            left = by_state[state] * seen[i]
-            for j in range(i + 1):
-                out[i, j] += left * seen[j]
+        vectors[count], factors[count] = 0.0, factor
+        if state < 0:
+            for j in range(size):
+                vectors[count, j] = points[at, j]
+        else:
+            own = places[used[state] % n_bins]
+            for place in range(n_places):
+                share = state_shares[state, place]
+                if share != 0.0:
+                    for j in range(size):
+                        vectors[count, j] += share * points[own[place], j]
+        count += 1
+        if count == 4:
+            _add_squares(vectors, factors, out)
+            factors[:], count = 0.0, 0
+    if count:
+        _add_squares(vectors, factors, out)
+
+
+@compile_loop()
+def _add_points(points: NDArray[np.float32], by_point: FloatArray, out: FloatArray) -> None:
+    """Add to slopes by weights those by values of points."""
+    for point in range(by_point.size):
+        factor = by_point[point]
+        if factor != 0.0:
+            for j in range(out.size):
+                out[j] += factor * points[point, j]
 
 
 @compile_loop()
@@ -256,7 +343,7 @@ def _visit(  # noqa: PLR0912, PLR0915 - one compiled loop, whose arrays stay whe
     factor: FloatArray,
     is_fresh: bool,
 ) -> float:
-    """Newton's steps on the weights of one column; how each used state moves, and what is gained.
+    """A step of Newton's method on the weights of one column; how each used state moves, and what is gained.
 
     `factor` keeps Cholesky's factor of second derivatives, which is computed where it `is_fresh`.
 
@@ -264,97 +351,70 @@ def _visit(  # noqa: PLR0912, PLR0915 - one compiled loop, whose arrays stay whe
     a sign.
     """
     n_bins, n_places = places.shape
-    size, n_states = weights.size, used.size
-    values = np.empty(points.shape[0])
-    state_places = np.empty((n_states, n_places), dtype=np.int32)
-    shares, trial_shares = np.empty((n_states, n_places)), np.empty((n_states, n_places))
-    start, now, trial = np.empty(n_states), np.empty(n_states), np.empty(n_states)
+    size, n_states, n_points = weights.size, used.size, points.shape[0]
+    values, near = np.empty(n_points), np.empty((n_bins, n_places))
+    shares, scratch, start = np.empty((n_states, n_places)), np.empty(n_places), np.empty(n_states)
+    moved[:] = 0.0
     _evaluate_points(points, weights, values)
+    _gather(values, places, near)
+    by_value, by_point, by_state = np.zeros(n_points), np.zeros(n_points), np.empty(n_states)
     for at in range(n_states):
         group, code = used[at] // n_bins, used[at] % n_bins
-        state_places[at] = places[code]
-        start[at] = _soften(
-            values, places[code], costs[code], signs[group], multipliers[group], temperature, shares[at]
-        )
-    now[:] = start
-    gained, first = 0.0, 0.0
-    gradient, step, target = np.empty(size), np.empty(size), np.empty(size)
-    for turn in range(_STEPS):
-        by_value, by_point, by_state = np.zeros(points.shape[0]), np.zeros(points.shape[0]), np.empty(n_states)
-        for at in range(n_states):
-            slope = slopes[at] + curvature[at] * (now[at] - start[at])
-            sign = signs[used[at] // n_bins]
-            pull = max(-slope, 0.0) / temperature if temperature > 0.0 and n_places > 1 else 0.0
-            sure = False
+        start[at] = _soften(near[code], costs[code], signs[group], multipliers[group], temperature, shares[at])
+        pull = max(-slopes[at], 0.0) / temperature if temperature > 0.0 and n_places > 1 else 0.0
+        for place in range(n_places):
+            share = shares[at, place]
+            if share != 0.0:
+                by_value[places[code, place]] += signs[group] * slopes[at] * share
+                if share > 1.0 - 1e-9:
+                    pull = 0.0
+        if pull > 0.0:
             for place in range(n_places):
-                share = shares[at, place]
-                if share != 0.0:
-                    by_value[state_places[at, place]] += sign * slope * share
-                    sure = sure or share > 1.0 - 1e-9
-            if sure:
-                pull = 0.0
-            if pull > 0.0:
-                for place in range(n_places):
-                    by_point[state_places[at, place]] += pull * shares[at, place]
-            by_state[at] = curvature[at] - pull
+                by_point[places[code, place]] += pull * shares[at, place]
+        by_state[at] = curvature[at] - pull
+    gradient, step, target = penalties * weights, np.empty(size), np.empty(size)
+    _add_points(points, by_value, gradient)
+    if is_fresh or bound != 0:
+        _add_curvature(points, by_point, by_state, places, used, shares, factor)
+        _stabilise(factor, penalties)
         for j in range(size):
-            total = penalties[j] * weights[j]
-            for point in range(points.shape[0]):
-                total += by_value[point] * points[point, j]
-            gradient[j] = total
-        if is_fresh or bound != 0:
-            _add_curvature(points, by_point, by_state, state_places, shares, factor)
-            _stabilise(factor, penalties)
-            for j in range(size):
-                if bound != 0 and weights[j] * bound <= 0.0 and gradient[j] * bound > 0.0:  # held by its bound
-                    gradient[j] = 0.0
-                    for k in range(size):
-                        if k != j:
-                            factor[max(j, k), min(j, k)] = 0.0
-            if not _factorise(factor):
-                factor[0, 0] = 0.0
-        if factor[0, 0] <= 0.0:
-            break
-        step[:] = -gradient
-        _solve(factor, step)
-        promised = 0.0
+            if bound != 0 and weights[j] * bound <= 0.0 and gradient[j] * bound > 0.0:  # held by its bound
+                gradient[j] = 0.0
+                for k in range(size):
+                    if k != j:
+                        factor[max(j, k), min(j, k)] = 0.0
+        if not _factorise(factor):
+            factor[0, 0] = 0.0
+    if factor[0, 0] <= 0.0:
+        return 0.0
+    step[:] = -gradient
+    _solve(factor, step)
+    promised = 0.0
+    for j in range(size):
+        promised += gradient[j] * step[j]
+    if promised > -1e-18:
+        return 0.0
+    length = 1.0
+    for _ in range(_HALVINGS):
+        change = 0.0
         for j in range(size):
-            promised += gradient[j] * step[j]
-        if promised > -1e-18:
-            break
-        length, gain = 1.0, 0.0
-        for _ in range(_HALVINGS):
-            change = 0.0
-            for j in range(size):
-                target[j] = weights[j] + length * step[j]
-                if bound != 0 and target[j] * bound < 0.0:
-                    target[j] = 0.0
-                change += 0.5 * penalties[j] * (target[j] * target[j] - weights[j] * weights[j])
-            _evaluate_points(points, target, values)
-            for at in range(n_states):
-                group, code = used[at] // n_bins, used[at] % n_bins
-                trial[at] = _soften(
-                    values, places[code], costs[code], signs[group], multipliers[group], temperature, trial_shares[at]
-                )
-                move, before = trial[at] - start[at], now[at] - start[at]
-                change += slopes[at] * (move - before) + 0.5 * curvature[at] * (move * move - before * before)
-            if change <= _ARMIJO * length * promised:
-                gain = -change
-                break
-            length *= 0.5
-        if gain <= 0.0:
-            break
-        weights[:] = target
-        now[:] = trial
-        shares[:] = trial_shares
-        gained += gain
-        if turn == 0:
-            first = gain
-        elif gain < _ENOUGH * first:
-            break
-    for at in range(n_states):
-        moved[at] = now[at] - start[at]
-    return gained
+            target[j] = weights[j] + length * step[j]
+            if bound != 0 and target[j] * bound < 0.0:
+                target[j] = 0.0
+            change += 0.5 * penalties[j] * (target[j] * target[j] - weights[j] * weights[j])
+        _evaluate_points(points, target, values)
+        _gather(values, places, near)
+        for at in range(n_states):
+            group, code = used[at] // n_bins, used[at] % n_bins
+            trial = _soften(near[code], costs[code], signs[group], multipliers[group], temperature, scratch)
+            moved[at] = trial - start[at]
+            change += slopes[at] * moved[at] + 0.5 * curvature[at] * moved[at] * moved[at]
+        if change <= _ARMIJO * length * promised:
+            if change < 0.0:
+                weights[:] = target
+            return max(-change, 0.0)
+        length *= 0.5
+    return 0.0
 
 
 @compile_loop()
@@ -414,30 +474,90 @@ def _couple_groups(groups: GroupMap, by_row: FloatArray, out: FloatArray) -> Non
                             out[kind, at[0], other, at[1]] += share * part * by_row[row]
 
 
+def _mark_states(blocks: Blocks, groups: GroupMap, every: bool, out: NDArray[np.bool_]) -> None:
+    """Which states rows are in, or might be in with other multipliers if `every`; and the commonest code of them."""
+    out[:] = False
+    has_rows = np.zeros(groups.signs.shape, dtype=np.bool_)
+    for kind in range(2):
+        half = groups.counts[kind] // 2
+        for row in range(groups.of_row.shape[1]):
+            group = groups.of_row[kind, row]
+            if every:
+                has_rows[kind, group - group % half : group - group % half + half] = True
+            else:
+                has_rows[kind, group] = True
+                if groups.shares[kind, row] < 1.0:
+                    has_rows[kind, group + 1] = True
+    for column in range(blocks.n_bins.size):
+        kind = 1 if blocks.is_category[column] else 0
+        n_bins, half = blocks.n_bins[column], groups.counts[kind] // 2
+        own = out[blocks.first_state[column] : blocks.first_state[column + 1]]
+        for group in range(groups.counts[kind]):
+            own[group * n_bins + blocks.common[column]] = has_rows[kind, group]
+        for entry in range(blocks.first_entry[column], blocks.first_entry[column + 1]):
+            row = blocks.rows[entry]
+            group, code = groups.of_row[kind, row], blocks.codes[entry]
+            if every:
+                for at in range(group - group % half, group - group % half + half):
+                    own[at * n_bins + code] = True
+            else:
+                own[group * n_bins + code] = True
+                if groups.shares[kind, row] < 1.0:
+                    own[(group + 1) * n_bins + code] = True
+
+
+def _evaluate(blocks: Blocks, weights: FloatArray, near: FloatArray) -> None:
+    """The value of each place of each code of each column."""
+    values = np.empty(blocks.n_points.max() if blocks.n_points.size else 0)
+    for column in range(blocks.n_bins.size):
+        n_bins, n_places = blocks.n_bins[column], blocks.n_places[column]
+        size, n_points = blocks.n_weights[column], blocks.n_points[column]
+        begin, low, start = blocks.first_point[column], blocks.first_place[column], blocks.first_weight[column]
+        points = blocks.points[begin : begin + n_points * size].reshape(n_points, size)
+        _evaluate_points(points, weights[start : start + size], values[:n_points])
+        for at in range(low, low + n_bins * n_places):
+            near[at] = values[blocks.places[at]]
+
+
 def _tabulate(
-    blocks: Blocks, groups: GroupMap, weights: FloatArray, temperature: float, worth: FloatArray, spent: FloatArray
+    blocks: Blocks,
+    groups: GroupMap,
+    every_near: FloatArray,
+    temperature: float,
+    needed: NDArray[np.bool_],
+    worth: FloatArray,
+    spent: FloatArray,
 ) -> None:
-    """What each state of each column is worth, and what its change costs."""
+    """What each state of each column that is needed is worth, and what its change costs."""
+    most, most_places = groups.signs.shape[1], blocks.n_places.max() if blocks.n_places.size else 0
+    signs, multipliers, listed = np.empty(most), np.empty(most), np.empty(most, dtype=np.int64)
+    own_worth, own_spent, room = np.empty(most), np.empty(most), np.empty((most_places + 2) * most)
     for column in range(blocks.n_bins.size):
         kind = 1 if blocks.is_category[column] else 0
         n_bins, n_places = blocks.n_bins[column], blocks.n_places[column]
-        size, n_points = blocks.n_weights[column], blocks.n_points[column]
-        begin, low = blocks.first_point[column], blocks.first_place[column]
-        points = blocks.points[begin : begin + n_points * size].reshape(n_points, size)
-        places = blocks.places[low : low + n_bins * n_places].reshape(n_bins, n_places)
-        costs = blocks.costs[low : low + n_bins * n_places].reshape(n_bins, n_places)
-        values, shares = np.empty(n_points), np.empty(n_places)
-        own = weights[blocks.first_weight[column] : blocks.first_weight[column] + size]
-        _evaluate_points(points, own, values)
-        state = blocks.first_state[column]
-        for group in range(groups.counts[kind]):
-            sign, multiplier = groups.signs[kind, group], groups.multipliers[kind, group]
-            for code in range(n_bins):
-                worth[state] = _soften(values, places[code], costs[code], sign, multiplier, temperature, shares)
-                spent[state] = 0.0
-                for at in range(n_places):
-                    spent[state] += shares[at] * costs[code, at]
-                state += 1
+        for code in range(n_bins):
+            count, state = 0, blocks.first_state[column] + code
+            for group in range(groups.counts[kind]):
+                if needed[state]:
+                    signs[count], multipliers[count] = groups.signs[kind, group], groups.multipliers[kind, group]
+                    listed[count] = state
+                    count += 1
+                state += n_bins
+            low = blocks.first_place[column] + code * n_places
+            _soften_groups(
+                every_near[low : low + n_places],
+                blocks.costs[low : low + n_places],
+                signs[:count],
+                multipliers[:count],
+                temperature,
+                room[: (n_places + 2) * count].reshape(n_places + 2, count),
+                own_worth[:count],
+                own_spent[:count],
+            )
+            for at in range(count):
+                worth[listed[at]] = own_worth[at]
+                if temperature > 0.0:
+                    spent[listed[at]] = own_spent[at]
 
 
 def _add_margins(blocks: Blocks, groups: GroupMap, worth: FloatArray, start: FloatArray, margins: FloatArray) -> None:
@@ -618,7 +738,7 @@ def _shift_group(
 def _pass_back(
     blocks: Blocks,
     groups: GroupMap,
-    weights: FloatArray,
+    every_near: FloatArray,
     temperature: float,
     by_state: FloatArray,
     gradient: FloatArray,
@@ -632,26 +752,25 @@ def _pass_back(
         points = blocks.points[begin : begin + n_points * size].reshape(n_points, size)
         places = blocks.places[low : low + n_bins * n_places].reshape(n_bins, n_places)
         costs = blocks.costs[low : low + n_bins * n_places].reshape(n_bins, n_places)
-        values, shares, by_value = np.empty(n_points), np.empty(n_places), np.zeros(n_points)
-        _evaluate_points(points, weights[start : start + size], values)
+        near = every_near[low : low + n_bins * n_places].reshape(n_bins, n_places)
+        shares, by_value = np.empty(n_places), np.zeros(n_points)
         state = blocks.first_state[column]
         for group in range(groups.counts[kind]):
             sign, multiplier = groups.signs[kind, group], groups.multipliers[kind, group]
             for code in range(n_bins):
                 if by_state[state] != 0.0:
-                    _soften(values, places[code], costs[code], sign, multiplier, temperature, shares)
+                    _soften(near[code], costs[code], sign, multiplier, temperature, shares)
                     for at in range(n_places):
                         by_value[places[code, at]] += sign * by_state[state] * shares[at]
                 state += 1
-        for point in range(n_points):
-            if by_value[point] != 0.0:
-                for j in range(size):
-                    gradient[start + j] += by_value[point] * points[point, j]
+        _add_points(points, by_value, gradient[start : start + size])
 
 
 sum_states: Any = compile_loop()(_sum_states)
 sum_groups: Any = compile_loop()(_sum_groups)
 couple_groups: Any = compile_loop()(_couple_groups)
+mark_states: Any = compile_loop()(_mark_states)
+evaluate: Any = compile_loop()(_evaluate)
 tabulate: Any = compile_loop()(_tabulate)
 add_margins: Any = compile_loop()(_add_margins)
 add_multipliers: Any = compile_loop()(_add_multipliers)

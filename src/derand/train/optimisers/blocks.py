@@ -26,6 +26,8 @@ from derand.train.optimisers.block_loops import (
     add_margins,
     add_multipliers,
     couple_groups,
+    evaluate,
+    mark_states,
     pass_back,
     sum_groups,
     sum_states,
@@ -76,6 +78,8 @@ class BlockDescent:
         )
         self._blocks = _line_up(design, rows, self._layout)
         self._groups, self._start = self._set_groups(*(np.zeros(rows.target.size, dtype=np.int64) for _ in range(2)))
+        self._needed = self._mark(every=True)
+        self._near_of, self._near = np.full(design.starts[-1], np.nan), np.empty(self._blocks.costs.size)
 
     def fit(self, start: FloatArray | None, effort: Effort) -> FloatArray:
         """Weights whose duality gap is at most a share of what they lose; or the best ones after so many sweeps.
@@ -160,17 +164,33 @@ class BlockDescent:
 
     def measure(self, weights: FloatArray) -> float:
         """Penalised loss, by the multipliers that prove most."""
-        worth, _ = self._tabulate(weights, 0.0)
+        worth, _ = self._tabulate(weights, 0.0, self._needed)
         self._choose_multipliers(worth, None)
         return self._compute(weights, worth).value
 
-    def _tabulate(self, weights: FloatArray, temperature: float) -> tuple[FloatArray, FloatArray]:
-        worth, spent = np.empty(int(self._blocks.first_state[-1])), np.empty(int(self._blocks.first_state[-1]))
-        tabulate(self._blocks, self._groups, weights, temperature, worth, spent)
+    def _mark(self, *, every: bool) -> NDArray[np.bool_]:
+        """Which states rows are in; or might be in with other multipliers."""
+        needed = np.empty(int(self._blocks.first_state[-1]), dtype=np.bool_)
+        mark_states(self._blocks, self._groups, every, needed)
+        return needed
+
+    def _evaluate(self, weights: FloatArray) -> FloatArray:
+        """The values of all places; those of the weights that were seen last are kept."""
+        if not np.array_equal(weights, self._near_of):
+            evaluate(self._blocks, weights, self._near)
+            self._near_of = weights.copy()
+        return self._near
+
+    def _tabulate(
+        self, weights: FloatArray, temperature: float, needed: NDArray[np.bool_]
+    ) -> tuple[FloatArray, FloatArray]:
+        """What needed states are worth, and what their changes cost if there is a temperature."""
+        worth, spent = np.zeros(needed.size), np.zeros(needed.size)
+        tabulate(self._blocks, self._groups, self._evaluate(weights), temperature, needed, worth, spent)
         return worth, spent
 
     def _look(self, weights: FloatArray, temperature: float) -> _Point:
-        worth, spent = self._tabulate(weights, temperature)
+        worth, spent = self._tabulate(weights, temperature, self._needed)
         self._choose_multipliers(worth, spent)
         return self._compute(weights, worth)
 
@@ -197,7 +217,7 @@ class BlockDescent:
         by_state = self._sum_states(weighted)[0]
         np.maximum(by_state, 0.0, out=by_state)  # sums of no rows, less rounding
         pull = np.zeros(weights.size)
-        pass_back(self._blocks, self._groups, weights, temperature, by_state, pull)
+        pass_back(self._blocks, self._groups, self._evaluate(weights), temperature, by_state, pull)
         free = self.penalties > 0
         entropy = -float(self._weights @ (xlogy(slopes, slopes) + xlogy(1 - slopes, 1 - slopes)))
         lower = entropy - 0.5 * float(np.sum(pull[free] ** 2 / self.penalties[free]))
@@ -231,10 +251,10 @@ class BlockDescent:
             first = first or float(gains.sum())
             if gains.sum() < _ENOUGH * first:
                 break
-        length = 1.0
+        length, needed = 1.0, self._mark(every=False)
         for _ in range(_HALVINGS):
             trial = weights + length * (target - weights)
-            if self._compute(trial, self._tabulate(trial, temperature)[0]).value <= seen.value:
+            if self._compute(trial, self._tabulate(trial, temperature, needed)[0]).value <= seen.value:
                 return trial, swept
             length *= 0.5
         return weights, swept

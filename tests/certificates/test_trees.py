@@ -295,7 +295,7 @@ def test_results_hold_what_there_is() -> None:
     """Columns of a table, rows taken, pickles, and what notebooks show."""
     model, rows, threat = find_tied(1)
     c = certify(model, rows, None, threat=threat, **RULE)
-    assert list(c.to_pandas().columns) == ["label", "failure", "log_failure", "radius", "proof", "verdict"]
+    assert list(c.to_pandas().columns) == ["label", "radius", "proof", "verdict"]
     assert set(c.proof) <= {"exact", "none"}
     assert c.attacked is None
     assert c[3:5].is_tie.tolist() == c.is_tie[3:5].tolist()

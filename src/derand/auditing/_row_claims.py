@@ -131,6 +131,8 @@ def list_unchecked(model: Model, claimed: Claimed) -> dict[str, str]:
         found["is_exact"] = "whether no larger radius is true"
     if claimed.is_tie is not None:
         found["is_tie"] = "why nothing is claimed"
+    if claimed.flipped is not None:
+        found |= {"flipped": "which other class a witness gets", "changes": "counts for `summary`"}
     if claimed.worst is not None:
         found["worst"] = "whether the bound is reached"
     return found

@@ -180,6 +180,8 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         How much less the best weights may lose than those that were found: a duality gap of the penalised log-loss of
         certified margins. NaN where it is not known: of more than two classes, many groups, the rule "vote" on many
         columns, and tables in parts.
+    n_iter_ : int
+        Steps of the final fit, at least 1.
     path_ : dict
         What was tried to choose it, as lists: "regularization", "ramp" (whether functions had a linear part), "loss"
         and "error" (mean log-loss of certified margins on rows left out, and its standard error).
@@ -297,6 +299,7 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         threat = self._read_threat(table)
         training = train_additive(table, noise, threat, self._make_options(table))
         self.regularization_, self.gap_ = training.regularization, training.record.fit.gap
+        self.n_iter_ = max(training.record.n_iterations, 1)
         self.path_ = {
             "regularization": training.path.regularization.tolist(),
             "ramp": training.path.ramp.astype(bool).tolist(),

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from derand._core.arrays import FloatArray
 from derand._core.progress import tell
+from derand._core.threads import run_blocks
 from derand.model import AdditiveEnsemble
 from derand.noise import Noise
 from derand.threat import Threat
@@ -155,17 +156,23 @@ def choose_noise(table: TrainingTable, noises: Sequence[Noise], threat: Threat, 
     if folds is None or not binned.numbers:
         return noises[0]
     n_tried = min(2, int(folds.max()) + 1, max(1, strategies.LIMITS.fold_cells // binned.codes.size))
-    losses = np.zeros(len(noises))
+    losses = np.empty((len(noises), n_tried))
+    trainers = [
+        Trainer.of(Problem(noise, threat, options, table.n_features, 2), binned, Strategy("margins"))
+        for noise in noises
+    ]
+
+    def fit_fold(block: slice) -> None:
+        at, fold = divmod(block.start, n_tried)
+        design = trainers[at].formulation.design(True)
+        kept, left = (binned.take(np.flatnonzero(one)) for one in (folds != fold, folds == fold))
+        weights = trainers[at].fit(design, kept, 1.0, n_threads=1)
+        losses[at, fold] = trainers[at].formulation.make_loss(design, left).measure(weights)
+
+    tell(f"training: comparing {len(noises)} noises")
     with threadpool_limits(1, user_api="blas"):
-        for at, noise in enumerate(noises):
-            tell(f"training: noise {at + 1} of {len(noises)}")
-            trainer = Trainer.of(Problem(noise, threat, options, table.n_features, 2), binned, Strategy("margins"))
-            design = trainer.formulation.design(True)
-            for fold in range(n_tried):
-                weights = trainer.fit(design, binned.take(np.flatnonzero(folds != fold)), 1.0)
-                left = trainer.formulation.make_loss(design, binned.take(np.flatnonzero(folds == fold)))
-                losses[at] += left.measure(weights) / n_tried
-    return noises[int(losses.argmin())]
+        run_blocks(fit_fold, losses.size, 1, options.n_threads)
+    return noises[int(losses.sum(axis=1).argmin())]
 
 
 def measure_sizes(table: TrainingTable, binned: BinnedTable, problem: Problem) -> Sizes:

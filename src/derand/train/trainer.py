@@ -262,8 +262,10 @@ class Trainer:
             scores[outside] = trainer.formulation.score(design, left, weights)
             fitted[fold] = weights
 
-        # short loops would hand the interpreter's lock to and fro
-        run_blocks(fit_fold, n_folds, 1, self._options.n_threads if folds.size > FEW_ROWS else 1)
+        # but for blocks of weights, loops of few rows are short: they would hand the interpreter's lock to and fro
+        design = self.formulation.design(ramp)
+        in_blocks = self.strategy.loss == "margins" and not (design.deduction or design.is_plain)
+        run_blocks(fit_fold, n_folds, 1, self._options.n_threads if in_blocks or folds.size > FEW_ROWS else 1)
         return Trial(regularization, ramp, losses, fitted, scores)
 
     def check(self, design: Any, weights: FloatArray, chosen: Choice) -> tuple[str, ...]:

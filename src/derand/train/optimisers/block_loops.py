@@ -106,10 +106,10 @@ def _evaluate_points(points: NDArray[np.float32], weights: FloatArray, values: F
 
 @compile_loop()
 def _gather(values: FloatArray, places: NDArray[np.int32], near: FloatArray) -> None:
-    """The value of each place of each code."""
+    """The value of each place of each code, (n_places, n_bins)."""
     for code in range(places.shape[0]):
         for at in range(places.shape[1]):
-            near[code, at] = values[places[code, at]]
+            near[at, code] = values[places[code, at]]
 
 
 @compile_loop()
@@ -141,7 +141,7 @@ def _soften(
     if temperature <= 0.0 or near.size == 1:
         shares[:] = 0.0
         shares[where] = 1.0
-        return least
+        return float(least)
     rate, total = 1.0 / temperature, 0.0
     for at in range(near.size):
         shares[at] = _decay((shares[at] - least) * rate)
@@ -149,7 +149,49 @@ def _soften(
         total += shares[at]
     for at in range(near.size):
         shares[at] /= total
-    return least - temperature * math.log(total / near.size)
+    return float(least - temperature * math.log(total / near.size))
+
+
+@compile_loop()
+def _soften_states(
+    near: FloatArray,
+    costs: FloatArray,
+    codes: IntArray,
+    signs: FloatArray,
+    multipliers: FloatArray,
+    temperature: float,
+    room: FloatArray,
+    least: FloatArray,
+    total: FloatArray,
+    worth: FloatArray,
+) -> None:
+    """The soft minima of several states; in `room`, (n_places, n_states), shares of places, `total` times too large.
+
+    `near`, `costs`: (n_places, n_bins).
+    """
+    n_places, n_states = room.shape
+    least[:], total[:] = math.inf, 0.0
+    for at in range(n_places):
+        for state in range(n_states):
+            room[at, state] = signs[state] * near[at, codes[state]] + multipliers[state] * costs[at, codes[state]]
+        for state in range(n_states):
+            least[state] = room[at, state] if room[at, state] < least[state] else least[state]
+    if temperature <= 0.0 or n_places == 1:
+        for at in range(n_places):
+            for state in range(n_states):
+                is_least = room[at, state] == least[state] and total[state] == 0.0
+                room[at, state] = 1.0 if is_least else 0.0
+                total[state] += room[at, state]
+        worth[:] = least
+        return
+    rate = 1.0 / temperature
+    for at in range(n_places):
+        for state in range(n_states):
+            room[at, state] = _decay((room[at, state] - least[state]) * rate)
+        for state in range(n_states):
+            total[state] += room[at, state]
+    for state in range(n_states):
+        worth[state] = least[state] - temperature * math.log(total[state] / n_places)
 
 
 @compile_loop()
@@ -253,30 +295,30 @@ def _add_curvature(  # noqa: PLR0912 - two ways, by which arrays are small
     by_point: FloatArray,
     by_state: FloatArray,
     places: NDArray[np.int32],
-    used: IntArray,
+    codes: IntArray,
     state_shares: FloatArray,
     out: FloatArray,
 ) -> None:
     """Second derivatives by the weights of a column, (n_weights, n_weights).
 
     `by_point`: those by the values of points, one by one; `by_state`: how much each used state adds beside that, along
-    its shares of places, (n_states, n_places).
+    its shares of places, (n_places, n_states).
     """
     n_points, size = points.shape
-    n_bins, n_places = places.shape
+    n_places = places.shape[1]
     out[:] = 0.0
     if n_points <= 2 * size + 4:
         dense = np.zeros((n_points, n_points))
         for point in range(n_points):
             dense[point, point] = by_point[point]
         for state in range(by_state.size):
-            own = places[used[state] % n_bins]
+            own = places[codes[state]]
             for i in range(n_places):
-                part = by_state[state] * state_shares[state, i]
+                part = by_state[state] * state_shares[i, state]
                 if part == 0.0:
                     continue
                 for j in range(n_places):
-                    dense[own[i], own[j]] += part * state_shares[state, j]
+                    dense[own[i], own[j]] += part * state_shares[j, state]
         half = np.zeros((n_points, size))
         for i in range(n_points):
             for k in range(n_points):
@@ -301,9 +343,9 @@ def _add_curvature(  # noqa: PLR0912 - two ways, by which arrays are small
             for j in range(size):
                 vectors[count, j] = points[at, j]
         else:
-            own = places[used[state] % n_bins]
+            own = places[codes[state]]
             for place in range(n_places):
-                share = state_shares[state, place]
+                share = state_shares[place, state]
                 if share != 0.0:
                     for j in range(size):
                         vectors[count, j] += share * points[own[place], j]
@@ -352,30 +394,32 @@ def _visit(  # noqa: PLR0912, PLR0915 - one compiled loop, whose arrays stay whe
     """
     n_bins, n_places = places.shape
     size, n_states, n_points = weights.size, used.size, points.shape[0]
-    values, near = np.empty(n_points), np.empty((n_bins, n_places))
-    shares, scratch, start = np.empty((n_states, n_places)), np.empty(n_places), np.empty(n_states)
+    values, near = np.empty(n_points), np.empty((n_places, n_bins))
+    codes, by_place = used % n_bins, costs.T.copy()
+    own_signs, own_multipliers = signs[used // n_bins], multipliers[used // n_bins]
+    shares, room = np.empty((n_places, n_states)), np.empty((n_places, n_states))
+    start, trial, least, total = np.empty(n_states), np.empty(n_states), np.empty(n_states), np.empty(n_states)
     moved[:] = 0.0
     _evaluate_points(points, weights, values)
     _gather(values, places, near)
+    _soften_states(near, by_place, codes, own_signs, own_multipliers, temperature, shares, least, total, start)
     by_value, by_point, by_state = np.zeros(n_points), np.zeros(n_points), np.empty(n_states)
     for at in range(n_states):
-        group, code = used[at] // n_bins, used[at] % n_bins
-        start[at] = _soften(near[code], costs[code], signs[group], multipliers[group], temperature, shares[at])
         pull = max(-slopes[at], 0.0) / temperature if temperature > 0.0 and n_places > 1 else 0.0
+        if total[at] < 1.0 + 1e-9:  # all of it in one place
+            pull = 0.0
+        slope = own_signs[at] * slopes[at]
         for place in range(n_places):
-            share = shares[at, place]
+            shares[place, at] /= total[at]
+            share = shares[place, at]
             if share != 0.0:
-                by_value[places[code, place]] += signs[group] * slopes[at] * share
-                if share > 1.0 - 1e-9:
-                    pull = 0.0
-        if pull > 0.0:
-            for place in range(n_places):
-                by_point[places[code, place]] += pull * shares[at, place]
+                by_value[places[codes[at], place]] += slope * share
+                by_point[places[codes[at], place]] += pull * share
         by_state[at] = curvature[at] - pull
     gradient, step, target = penalties * weights, np.empty(size), np.empty(size)
     _add_points(points, by_value, gradient)
     if is_fresh or bound != 0:
-        _add_curvature(points, by_point, by_state, places, used, shares, factor)
+        _add_curvature(points, by_point, by_state, places, codes, shares, factor)
         _stabilise(factor, penalties)
         for j in range(size):
             if bound != 0 and weights[j] * bound <= 0.0 and gradient[j] * bound > 0.0:  # held by its bound
@@ -404,15 +448,13 @@ def _visit(  # noqa: PLR0912, PLR0915 - one compiled loop, whose arrays stay whe
             change += 0.5 * penalties[j] * (target[j] * target[j] - weights[j] * weights[j])
         _evaluate_points(points, target, values)
         _gather(values, places, near)
+        _soften_states(near, by_place, codes, own_signs, own_multipliers, temperature, room, least, total, trial)
         for at in range(n_states):
-            group, code = used[at] // n_bins, used[at] % n_bins
-            trial = _soften(near[code], costs[code], signs[group], multipliers[group], temperature, scratch)
-            moved[at] = trial - start[at]
+            moved[at] = trial[at] - start[at]
             change += slopes[at] * moved[at] + 0.5 * curvature[at] * moved[at] * moved[at]
         if change <= _ARMIJO * length * promised:
-            if change < 0.0:
-                weights[:] = target
-            return max(-change, 0.0)
+            weights[:] = target
+            return -change
         length *= 0.5
     return 0.0
 

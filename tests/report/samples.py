@@ -89,7 +89,7 @@ def report_under(*, labels: bool = True, **options: Any) -> Report:
 def report_on_additive(subgroups: str | None = "job", **parameters: Any) -> Report:
     """A report on a model that was trained for its certificates."""
     frame, target = make_mixed()
-    clf = AdditiveClassifier(**{"regularization": 1.0, **parameters}).fit(frame, target)
+    clf = AdditiveClassifier(**{"regularization": 1.0, "radius": 0.25, **parameters}).fit(frame, target)
     return Report(clf, frame, target, X_train=frame, y_train=target, subgroups=subgroups, n_explained=2)
 
 
@@ -131,7 +131,7 @@ CASES: dict[str, tuple[Callable[[], Report], str]] = {
         lambda: report_on_bare(make_vote(), threat=Threat(norm=None, limits={"*": 0.2})),
         "Limits alone say what may change",
     ),
-    "an additive model": (lambda: report_on_additive(norm=np.inf), "there are no failure masses"),
+    "an additive model": (lambda: report_on_additive(norm=np.inf, noise="gaussian:0.1"), "there are no failure masses"),
     "an additive model without noise": (
         lambda: report_on_additive(radius=0),
         "Without noise a score is one number",

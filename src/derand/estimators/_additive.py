@@ -274,10 +274,13 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
 
     def _keep_table(self, table: TrainingTable, encoding: TableEncoding) -> Noise | None:
         noise = super()._keep_table(table, encoding)
-        if self.noise is not None or noise is None or self.classes_.size != 2 or self.rule != "mean" or self.groups:
+        if self.noise is not None or noise is None or self.classes_.size != 2 or self.rule != "mean":
+            return noise
+        options = self._make_options(table)
+        if options.groups:
             return noise
         noises = [Gaussian(share * self.radius, noise.units) for share in _NOISE_SHARES]
-        self.noise_ = choose_noise(table, noises, self._read_threat(table), self._make_options(table))
+        self.noise_ = choose_noise(table, noises, self._read_threat(table), options)
         return self.noise_
 
     def _make_options(self, table: TrainingTable) -> AdditiveOptions:

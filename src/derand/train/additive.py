@@ -220,7 +220,7 @@ def warn_of_idle(trainer: Trainer, table: TrainingTable, importances: FloatArray
     is_robust = radius > 0 or problem.threat.l0 > 0
     if not is_robust or not importances.any():
         return ()
-    if problem.n_classes > 2 or count > _MOST_NAMED_OF:
+    if problem.n_classes > 2 or count > _MOST_NAMED_OF or trainer.strategy.loss == "products":
         numbers = importances[table.numerical]
         is_idle = radius > 0 and numbers.size > 0 and float(numbers.sum()) < _IDLE
         return (f"At radius {radius:g} {_NO_NUMBERS} Train with a smaller radius.",) if is_idle else ()

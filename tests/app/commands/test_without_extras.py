@@ -103,7 +103,8 @@ def test_every_command_works_or_names_its_extra(left_out: frozenset[str], tmp_pa
     for line, (code, errors) in found.items():
         extra = _MORE.get(line, _NEEDS.get(shlex.split(line)[1]))
         if extra is None:
-            assert code == 0, (line, errors)
+            # what is asked of a model need not be true of it, which `prove` tells by 1
+            assert code in ((0, 1) if shlex.split(line)[1] == "prove" else (0,)), (line, errors)
             continue
         (last,) = [text for text in errors.splitlines() if text.startswith("Error: ")]
         assert code == 2, line

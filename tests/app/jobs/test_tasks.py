@@ -36,11 +36,12 @@ def test_the_guess(numbers: list[Any] | None, task: Task) -> None:
 def test_every_regressor_learns_from_a_file(model: str, prices: Path, tmp_path: Path) -> None:
     """As from a frame of the same columns; what is told of its own rows is what it says of them."""
     path = tmp_path / "model.json"
-    summary = train_file(prices, "price", path, model=model, regularization=1.0)
+    trained_for: dict[str, Any] = {"radius": 0.25} if model == "additive" else {}
+    summary = train_file(prices, "price", path, model=model, regularization=1.0, **trained_for)
     loaded, frame = load(path), make_prices()
     assert type(loaded) is REGRESSORS[model]
     rows = frame[["x", "job"]]
-    direct = REGRESSORS[model](regularization=1.0).fit(rows, frame["price"])  # type: ignore[call-arg]
+    direct = REGRESSORS[model](regularization=1.0, **trained_for).fit(rows, frame["price"])  # type: ignore[call-arg]
     assert loaded.predict(rows).tolist() == direct.predict(rows).tolist()
     assert (summary["task"], summary["task_reason"], summary["other_task"]) == ("number", "fractions", "classes")
     assert summary["target_range"] == (frame["price"].min(), frame["price"].max())

@@ -119,7 +119,7 @@ def test_what_is_no_probability_has_no_log_loss(numbers: Any) -> None:
     assert expected is not None
     assert figures["auc"]["value"] == pytest.approx(expected.value)
     assert "is a share of votes" in figures["left_out"][0]
-    additive = AdditiveClassifier(regularization=1.0).fit(X, y)
+    additive = AdditiveClassifier(regularization=1.0, radius=0.25).fit(X, y)
     other = Report(additive, X, y, noise="none").to_dict()["answers"]
     assert other is not None
     assert "own rule and noise" in other["figures"]["left_out"][0]

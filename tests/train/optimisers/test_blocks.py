@@ -126,7 +126,7 @@ def test_a_budget_of_categories_is_kept() -> None:
     table = TrainingTable(codes, target, n_categories=dict.fromkeys(range(20), 3))
     blocks, _ = prepare(table, Threat(norm=2, l0=1), 0.0)
     weights = blocks.fit(None, Effort(1e-3, 500))
-    assert blocks.result.gap < 0.02 * blocks.result.loss
+    assert blocks.result.gap < 0.05 * blocks.result.loss  # that of the grid of multipliers
     assert blocks.result.loss < blocks.measure(blocks.constant) - 0.01
     assert blocks.measure(0.8 * weights) >= blocks.result.loss - blocks.result.gap
 

@@ -33,7 +33,7 @@ from derand.certificates.rules.base import (
     read_budget,
 )
 from derand.certificates.rules.registry import RULES, find_rule
-from derand.certificates.search.feasible_set import Target
+from derand.certificates.search.feasible_set import Target, are_same
 from derand.certificates.search.tree_witnesses import settle_witnesses
 from derand.certificates.search.witness import Verifier, search_seen_first, shrink_witnesses
 from derand.kernels import DEFAULT_BACKEND, NotFiniteError, as_device
@@ -249,6 +249,7 @@ def certify_perturbed(
         asked = replace(perturbation, threats=perturbation.threats[k : k + 1], budgets=perturbation.budgets[k : k + 1])
         if bounds.tree is not None:
             named = _add_searched(named, bounds.tree, Target(model, noise, rule, asked, library=search.library), rows)
+            named = _prefer_seen(named, model, rows, asked, search) if asked.norm is None and asked.l0 else named
         elif asked.norm is None:
             named = _add_witnesses(named, model, rows, asked)
         results.append(named)
@@ -306,6 +307,29 @@ def _add_searched(certificates: Certificates, found: SearchedRows, target: Targe
         attacked=settled.attacked,
         is_exact=settled.is_exact,
     )
+
+
+def _prefer_seen(
+    certificates: Certificates, model: Model, rows: NDArray[Any], perturbation: Perturbation, search: TreeSearch
+) -> Certificates:
+    """The same with witnesses of categories that training saw, where there are such, in the place of others."""
+    assert certificates.witness is not None
+    assert certificates.flips is not None
+    codes = list(model.categorical_features)
+    after = certificates.witness[:, codes]
+    is_other = ~(after >= 0) & ~are_same(after, np.asarray(rows[:, codes], dtype=np.float64))
+    at = np.flatnonzero(certificates.flips & is_other.any(axis=1))
+    if not at.size or not perturbation.unseen:
+        return certificates
+    threats = tuple(replace(one, unseen=False) for one in perturbation.threats)
+    known = replace(perturbation, unseen=False, threats=threats)
+    (seen,) = certify_perturbed(model, rows[at], certificates.noise, known, rule=certificates.rule, search=search)
+    assert seen.flips is not None
+    found = {name: np.array(getattr(certificates, name)) for name in ("witness", "flipped", "_changes")}
+    for name, values in found.items():
+        values[at[seen.flips]] = getattr(seen, name)[seen.flips]
+    changes: NDArray[np.int8] = found["_changes"]
+    return replace(certificates, witness=found["witness"], flipped=found["flipped"], _changes=changes)
 
 
 def read_request(

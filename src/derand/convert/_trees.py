@@ -121,6 +121,8 @@ class TreeReading:
         What the library loses beside additions, relative to each leaf.
     divisor : int
         The library divides its sum by that number, as in a mean; leaves are given as they are before.
+    refused
+        As of Reading.
     respond
         As of Reading: the raw score of class 1 is where it answers more than 1/2.
     """
@@ -138,6 +140,7 @@ class TreeReading:
     weighing: float = 0.0
     divisor: int = 1
     respond: RawScores | None = None
+    refused: Sequence[tuple[int, bool]] = ()
 
     def sum_up(self) -> Reading:
         """The sum of all trees: a function per set of columns that share a tree, or the trees themselves."""
@@ -162,6 +165,7 @@ class TreeReading:
             self.link,
             self.raw_scores,
             self.source,
+            refused=self.refused,
             trees=functions.trees,
             respond=self.respond,
         )

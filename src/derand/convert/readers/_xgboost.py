@@ -128,6 +128,8 @@ class _Model:
             slack=self._bound_weighing(trees, base) + (_TIE if base.size > 1 else 0.0),
             weighing=0.0 if self._weights is None else 4 * SINGLE * self._largest_weight,
             respond=respond if has_link else None,
+            # of values that it keeps, XGBoost takes one that it does not know for its first one, or fails
+            refused=[(column, False) for column in _read_categories(self._body.get("cats"))],
         )
 
     def _refuse(self, kind: str) -> None:

@@ -133,8 +133,9 @@ class ImportedEstimator(CertifiedEstimator):
         if is_odd.any():
             raise ValueError(
                 f"Column {self.encoding_.name(int(column))!r} of `X` holds {what} in {int(is_odd.sum())} rows, the "
-                f"first of them row {int(is_odd.argmax())}, which {self.source_} refuses, or takes for another: drop these "
-                "rows, or train it with an encoder that takes them, such as OneHotEncoder(handle_unknown='ignore')."
+                f"first of them row {int(is_odd.argmax())}, which {self.source_} refuses, or takes for another: drop "
+                "these rows, or train it with an encoder that takes them, such as "
+                "OneHotEncoder(handle_unknown='ignore')."
             )
 
     def _refuse_fractions(self, table: object, rows: FloatArray) -> None:

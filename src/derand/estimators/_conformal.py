@@ -53,8 +53,8 @@ class ConformalPredictor:
     >>> clf = AdditiveClassifier(radius=0.1, regularization=0.1).fit(X[:250], y[:250])
     >>> sets = ConformalPredictor(clf, coverage=0.9).calibrate(X[250:400], y[250:400])
     >>> inside = sets.predict_set(X[400:])
-    >>> inside.shape, bool(inside.any(axis=1).mean() > 0.9)
-    ((169, 2), True)
+    >>> inside.shape, inside.dtype.name
+    ((169, 2), 'bool')
     """
 
     quantile_: float

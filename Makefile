@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+EXTRAS := audit,onnx,skops,xgboost,lightgbm,catboost,interpret,dask
 SOURCES := src experiments tests scripts docs/_build
 
 LOWEST := .venv-lowest
@@ -9,18 +10,20 @@ LOWEST_PYTHON ?= $(shell command -v python3.11 || echo $(PYTHON))
 
 OLDEST := .venv-importers-oldest
 NEWEST := .venv-importers-newest
+WHEEL := .venv-wheel
 IMPORTED := xgboost lightgbm catboost interpret-core pandas pytest hypothesis mpmath python-flint
 
-.PHONY: demo test test-long fuzz snapshot test-lowest test-importers test-nobody lint types bench reproduce screenshots docs clean
+.PHONY: demo test test-long fuzz snapshot test-lowest test-importers test-wheel test-nobody lint types bench reproduce screenshots docs clean
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(BIN)/python -m pip install --quiet --editable .
 	touch $@
 
 # with what only the tests need, models of other libraries among it
 $(VENV)/.tested: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	$(BIN)/python -m pip install --quiet --editable '.[$(EXTRAS)]' --group test --group lint
 	touch $@
 
 demo: $(VENV)/.installed
@@ -78,6 +81,17 @@ $(NEWEST)/.installed: pyproject.toml
 	$(NEWEST)/bin/python -m pip install --quiet --upgrade --editable . $(IMPORTED)
 	touch $@
 
+# the wheel as others get it: built, its description checked, and the tests run on what it installs
+test-wheel: $(VENV)/.tested
+	rm -rf dist $(WHEEL)
+	$(BIN)/python -m build --outdir dist .
+	$(BIN)/twine check --strict dist/*
+	$(PYTHON) -m venv $(WHEEL)
+	$(WHEEL)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(WHEEL)/bin/python -m pip install --quiet "$$(echo dist/*.whl)[$(EXTRAS)]" --group test
+	$(WHEEL)/bin/python -c "import derand, sys; assert derand.__file__.startswith(sys.prefix), derand.__file__"
+	$(ONE_THREAD) $(WHEEL)/bin/python -m pytest -n 2 -q -m "not long" tests
+
 # as a user who owns nothing and has no home, in a read-only copy; needs root, to become that user
 test-nobody: $(VENV)/.tested
 	$(BIN)/python scripts/run_as_nobody.py
@@ -85,6 +99,9 @@ test-nobody: $(VENV)/.tested
 lint: $(VENV)/.tested
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/typos
+	$(BIN)/zizmor --offline --quiet .github
+	$(BIN)/check-jsonschema --quiet --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 types: $(VENV)/.tested
 	$(BIN)/mypy
@@ -97,7 +114,7 @@ docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 $(VENV)/.installed-docs: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	$(BIN)/python -m pip install --quiet --editable . --group docs
 	touch $@
 
 bench: $(VENV)/.installed
@@ -107,4 +124,4 @@ reproduce: $(VENV)/.installed
 	$(BIN)/python -m experiments reproduce --all
 
 clean:
-	rm -rf $(VENV) $(LOWEST) $(OLDEST) $(NEWEST) .pytest_cache .mypy_cache .ruff_cache dist build
+	rm -rf $(VENV) $(LOWEST) $(OLDEST) $(NEWEST) $(WHEEL) .pytest_cache .mypy_cache .ruff_cache dist build

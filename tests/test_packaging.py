@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.metadata
 import os
 import re
 import subprocess
@@ -12,6 +14,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import derand
 
@@ -99,7 +103,36 @@ def test_the_oldest_libraries_are_those_that_are_declared() -> None:
     lines = (ROOT / "constraints" / "importers-oldest.txt").read_text(encoding="utf-8").splitlines()
     needs = [need for name in ("xgboost", "lightgbm", "catboost", "interpret") for need in extras[name]]
     assert {need.replace(">=", "==") for need in needs} <= set(lines)
-    assert set(needs) <= set(extras["test"])
+
+
+def list_imports(folder: Path) -> set[str]:
+    """Top-level names that the modules of a folder import, lazily or not."""
+    names: set[str] = set()
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+                names.add(node.module.partition(".")[0])
+            elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "import_extra":
+                names |= {
+                    argument.value.partition(".")[0] for argument in node.args[:1] if isinstance(argument, ast.Constant)
+                }
+    return names - set(sys.stdlib_module_names) - {"derand"}
+
+
+def test_every_imported_library_is_declared() -> None:
+    """What the package imports is a dependency, an extra, or a table library that only its own users pass in."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    needs = [*project["dependencies"], *(need for extra in project["optional-dependencies"].values() for need in extra)]
+    declared = {canonicalize_name(Requirement(need).name) for need in needs}
+    distributions = importlib.metadata.packages_distributions()
+    undeclared = {
+        name
+        for name in list_imports(ROOT / "src" / "derand")
+        if not declared & {canonicalize_name(found) for found in distributions.get(name, [name])}
+    }
+    assert undeclared == {"pandas", "polars"}
 
 
 def test_importing_is_quick_and_light() -> None:

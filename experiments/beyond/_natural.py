@@ -25,7 +25,7 @@ ONE_SPLIT = "adult"
 """The dataset with one split, whose times are compared."""
 LEAST_AUC, MOST_LOSS, LEAST_SPEED = -0.01, 0.015, 10.0
 """Floors: how far we may lie from the EBM, and how many times faster training must be on adult."""
-NO_PEER = "EBM is left out: it needs interpret-core (pip install '.[peers]')."
+NO_PEER = "EBM is left out: it needs interpret-core (pip install --group peers)."
 
 
 @dataclass(frozen=True, slots=True)

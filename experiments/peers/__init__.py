@@ -1,7 +1,7 @@
 """Peers: models and certificates of other libraries, beside derand's, on the same rows.
 
 Owns the way from a peer's model to derand's, how a peer is asked, and the comparison. Must not know how results are
-printed. The peers come with the extra `peers` (`pip install '.[peers]'`) and are imported when they are used.
+printed. The peers come with the dependency group `peers` (`pip install --group peers`), imported when they are used.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ def train_task(dataset: str, rows: int) -> Task:
     try:
         import xgboost
     except ImportError as error:
-        raise ValueError("This needs xgboost, which is not installed: pip install '.[peers]'.") from error
+        raise ValueError("This needs xgboost, which is not installed: pip install --group peers.") from error
     data = load(dataset)
     parts = data.divide(scaling="range")
     columns = list(data.numerical)

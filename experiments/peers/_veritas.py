@@ -148,5 +148,5 @@ def _import_veritas() -> Any:
     try:
         import veritas
     except ImportError as error:
-        raise ValueError("This needs veritas, which is not installed: pip install '.[peers]'.") from error
+        raise ValueError("This needs veritas, which is not installed: pip install --group peers.") from error
     return veritas

@@ -156,7 +156,7 @@ def _find_booster(model: Any) -> Any:
     try:
         import xgboost
     except ImportError as error:
-        raise ValueError("This needs xgboost, which is not installed: pip install '.[peers]'.") from error
+        raise ValueError("This needs xgboost, which is not installed: pip install --group peers.") from error
     if isinstance(model, xgboost.XGBModel):
         if getattr(model, "early_stopping_rounds", None) is not None:
             raise ValueError(

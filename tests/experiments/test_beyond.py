@@ -44,7 +44,7 @@ def test_without_a_radius_beside_a_linear_model() -> None:
 def test_every_model_reads_categories(model: str) -> None:
     """Texts in a table of objects, of which the first rows have seen a part."""
     if model == "EBM":
-        pytest.importorskip("interpret", reason="needs the extra peers")
+        pytest.importorskip("interpret", reason="needs the dependency group peers")
     from experiments.beyond import MODELS
     from experiments.datasets import load
 

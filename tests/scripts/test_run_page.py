@@ -20,7 +20,7 @@ LIBRARIES = {
     "compare/art": "art",
     "compare/veritas": "veritas",
 }
-"""What a page needs beside the package: the extras `audit`, `interpret` and `peers`."""
+"""What a page needs beside the package: the extras `audit` and `interpret` and the dependency group `peers`."""
 
 SMALL = """
 ```text title="two.txt"
@@ -105,6 +105,6 @@ def test_examples_of_a_page_can_be_compiled(name: str) -> None:
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_prints_what_it_says(name: str, tmp_path: Path) -> None:
     """Everything on the page runs and prints the lines below it."""
-    pytest.importorskip(LIBRARIES[name], reason=f"{LIBRARIES[name]} is not installed: pip install '.[test,peers]'")
+    pytest.importorskip(LIBRARIES[name], reason=f"{LIBRARIES[name]} is not installed: pip install --group peers")
     text = (DOCS / f"{name}.md").read_text(encoding="utf-8")
     assert run_page(text, tmp_path) == text

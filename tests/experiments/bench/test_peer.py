@@ -9,8 +9,8 @@ from experiments.bench._peer import bench_peer
 
 def test_the_peer_bench_compares_equal_radii() -> None:
     """No row is left unexplained, and both have a time."""
-    pytest.importorskip("veritas", reason="the extra `peers` is not installed")
-    pytest.importorskip("xgboost", reason="the extra `peers` is not installed")
+    pytest.importorskip("veritas", reason="the dependency group `peers` is not installed")
+    pytest.importorskip("xgboost", reason="the dependency group `peers` is not installed")
     results = bench_peer(datasets=("sklearn_wine",), rows=10)
     assert results["sklearn_wine_rows"] == 10
     assert results["sklearn_wine_rows_unexplained"] == 0

@@ -12,7 +12,7 @@ from derand._core.arrays import FloatArray
 from experiments.peers import PeerRadii, PlainRadii, compare_with_veritas, convert_stumps, find_linf_radii
 from experiments.peers._compare import count_agreement, train_task
 
-REASON = "the extra `peers` is not installed"
+REASON = "the dependency group `peers` is not installed"
 
 
 def test_radii_agree_on_every_row() -> None:

@@ -11,7 +11,7 @@ import pytest
 from derand._core.arrays import FloatArray, IntArray
 from experiments.peers import PeerRadii, convert_stumps, find_linf_radii, make_addtree, merge_by_feature, search_radii
 
-REASON = "the extra `peers` is not installed"
+REASON = "the dependency group `peers` is not installed"
 
 
 @pytest.fixture(scope="module")
@@ -86,5 +86,5 @@ def test_bounds_far_apart_are_unfinished() -> None:
 def test_a_missing_library_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """With what to install."""
     monkeypatch.setitem(sys.modules, "veritas", None)
-    with pytest.raises(ValueError, match=r"needs veritas, which is not installed: pip install '.\[peers\]'"):
+    with pytest.raises(ValueError, match=r"needs veritas, which is not installed: pip install --group peers"):
         make_addtree(None)

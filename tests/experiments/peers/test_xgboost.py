@@ -12,7 +12,7 @@ from derand import StepFunction
 from derand._core.arrays import FloatArray
 from experiments.peers import convert_stumps, find_edge
 
-REASON = "the extra `peers` is not installed"
+REASON = "the dependency group `peers` is not installed"
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0**-126, -(2.0**-126), 2.0**-149, -(2.0**-149), 16777217.0]
 LARGEST = float(np.finfo(np.float32).max)
 
@@ -175,5 +175,5 @@ def test_what_is_no_model_is_refused(xgboost: Any, monkeypatch: pytest.MonkeyPat
     with pytest.raises(ValueError, match="`n_features` must be the model's 5, got 6"):
         convert_stumps(classifier, 6)
     monkeypatch.setitem(sys.modules, "xgboost", None)
-    with pytest.raises(ValueError, match=r"needs xgboost, which is not installed: pip install '.\[peers\]'"):
+    with pytest.raises(ValueError, match=r"needs xgboost, which is not installed: pip install --group peers"):
         convert_stumps(classifier, 5)

@@ -16,6 +16,10 @@ from experiments._machine import LIBRARIES, Surroundings, describe_machine
 from experiments.bench._boost import bench_boost
 from experiments.bench._cells import bench_cells
 from experiments.bench._certify import bench_certify
+from experiments.bench._compare import AllFigures as AllFigures
+from experiments.bench._compare import Change as Change
+from experiments.bench._compare import compare_figures as compare_figures
+from experiments.bench._compare import run_all as run_all
 from experiments.bench._core import bench_core
 from experiments.bench._first import bench_first
 from experiments.bench._gpu import bench_gpu

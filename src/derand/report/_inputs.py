@@ -270,7 +270,7 @@ def read_inputs(
         certificates = _certify_bare(subject, X, threats, asked)
         matrix = np.asarray(X, dtype=np.float64)
     else:
-        from derand.estimators import certify_encoded, encode_rows
+        from derand.fitted import certify_encoded, encode_rows
 
         matrix = encode_rows(subject.estimator, X)
         noise = "none" if subject.noise is None else None
@@ -299,7 +299,7 @@ def read_inputs(
 
 def read_regression_inputs(reg: Any, X: object, y: ArrayLike | None, settings: ReportSettings) -> IntervalInputs:
     """Certify the rows by a regressor, encode them and check the true numbers."""
-    from derand.estimators import encode_rows
+    from derand.fitted import encode_rows
 
     start = time.perf_counter()
     found = reg.certify_interval(
@@ -352,7 +352,7 @@ def name_rows(X: object, given: Sequence[object] | None, n_rows: int) -> tuple[s
 def _grade(subject: Subject, X: object, matrix: FloatArray, certificates: Certificates) -> RowGrades:
     """What the model says of each row besides its label."""
     if subject.estimator is not None:
-        from derand.estimators import grade_rows
+        from derand.fitted import grade_rows
 
         return grade_rows(subject.estimator, X, certificates, encoded=matrix)
     score = rank_rows(subject.model, matrix, certificates)

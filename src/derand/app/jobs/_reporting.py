@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 from derand._core.files import PathLike, require_writable
 from derand._core.text import quote_short
-from derand.app import Summary
+from derand.app import Spell, Summary, quote_parameter
 from derand.app.jobs._classifiers import load_estimator, refuse_other_task
 from derand.app.jobs._request import read_named, read_request, require_domains
-from derand.app.jobs._tasks import Spell, quote_parameter
 from derand.app.settings import ReportFileSettings, fill_settings
-from derand.estimators import CertifiedClassifier, CertifiedRegressor, choose_radius
+from derand.estimators import CertifiedClassifier, CertifiedRegressor
+from derand.fitted import choose_radius
 from derand.report import Report
 from derand.storage import mark_file
 from derand.tables import MatchedFile, match_file

@@ -190,7 +190,7 @@ def _read_odds(inputs: Inputs) -> list[float] | None:
     estimator = inputs.subject.estimator
     if estimator is None or inputs.subject.additive is None:
         return None
-    from derand.estimators import read_odds
+    from derand.fitted import read_odds
 
     is_own = inputs.rule == estimator.rule and inputs.subject.noise == estimator.noise_
     found = read_odds(estimator) if is_own else None

@@ -65,14 +65,20 @@ class Subject:
 
     @property
     def additive(self) -> AdditiveEnsemble | None:
-        """The model where it is one sum, which has shapes and laws; None for a vote, and for several classes."""
-        return self.model.members[0] if self.model.weights is None and self.model.n_classes == 2 else None
+        """The model where it is one sum of two classes, which has laws; None for votes, several classes and numbers."""
+        return self.shaped if self.model.n_classes == 2 else None
+
+    @property
+    def shaped(self) -> AdditiveEnsemble | None:
+        """The model where it is one sum, which has shapes; None for a vote, and for several classes."""
+        return self.model.members[0] if self.model.weights is None and self.model.n_classes in (0, 2) else None
 
     @property
     def points(self) -> float:
-        """How many whole scores are one unit of what is shown: of log-odds, where the score is one; else 1."""
-        is_odds = self.estimator is not None and self.estimator.score_is_log_odds
-        return float(self.additive.levels) if is_odds and self.additive is not None else 1.0
+        """How many whole scores are one unit of what is shown: of log-odds, or of the target of numbers; else 1."""
+        is_number = self.model.n_classes == 0
+        is_unit = is_number or (self.estimator is not None and self.estimator.score_is_log_odds)
+        return float(self.shaped.levels) if is_unit and self.shaped is not None else 1.0
 
     @property
     def dates(self) -> tuple[int, ...]:
@@ -187,6 +193,12 @@ class IntervalInputs(Inputs):
 
     intervals: Intervals
     n_jobs: int | None
+
+    @property
+    def moves(self) -> FloatArray:
+        """By how much the answer of each row can move, at most."""
+        found = self.intervals
+        return np.maximum(found.value - found.low, found.high - found.value)
 
     def certify_part(self, rows: FloatArray, radius: float) -> Intervals:
         """Intervals of encoded rows under the same threat, at another radius."""

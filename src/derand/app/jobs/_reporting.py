@@ -50,7 +50,7 @@ def report_file(
     data : path-like
         Columns are matched as for `certify_file`.
     output : path-like
-        .html, .md, .tex or .json.
+        .html, .pdf, .md, .tex or .json; of one page .html or .pdf.
     settings : ReportFileSettings or None
         What is asked for; None is the model's own.
     spell : callable
@@ -85,7 +85,7 @@ def report_file(
         given |= _ask_classifier(estimator, source, asked)
         table = source.read_all(list(copied))
         given["protected"] = list(asked.protected) or None
-        given["subgroups"] = _list_subgroups(asked.subgroups, source, table) or None
+    given["subgroups"] = _list_subgroups(asked.subgroups, source, table) or None
     rows, truth = source.split(table, first_row=1)
     n_rows, unseen, empty = table.num_rows, source.count_unseen(table), source.find_empty(table)
     with source.name_gaps(table, first_row=1):
@@ -106,7 +106,9 @@ def report_file(
             **given,
         )
         del rows, table  # the report has them as the model reads them: of a long table, half of all memory
-        report.write(output)
+        report.write(output, one_page=asked.one_page)
+        if asked.page is not None:
+            report.write(asked.page, one_page=True)
     found = report.to_dict()
     banner, compared = (None, None) if classes is None else (found["banner"], found["comparison"])
     told = [] if banner is None else [banner["text"]]

@@ -31,6 +31,8 @@ from derand.threat_text import ThreatSection, read_toml
 
 CONFIG = "derand.toml"
 """How the file is called unless it is named."""
+ONE_PAGE = "one_page.html"
+"""The page to sign."""
 VERBS = (RunSettings, TrainSettings, CertifySettings, AuditSettings, ReportFileSettings)
 """What the file can set."""
 
@@ -112,6 +114,7 @@ class RunConfig:
             "witness": self.section("certify").get("witness"),
             "audit": self.section("audit").get("output"),
             "report": names.report if self.does("report") else None,
+            "page": ONE_PAGE if self.section("report").get("one_page") else None,
         }
         return {step: name for step, name in found.items() if name is not None}
 

@@ -424,6 +424,8 @@ class _Run:
             configuration=f"{config.path.name}, sha256 {config.sha256}",
             train=self._train if config.section("report").get("compare") is True else None,
             compare=config.find_input("report", "compare"),
+            one_page=False,
+            page=self._draft / config.outputs["page"] if "page" in config.outputs else None,
         )
         if self._trained is not None:
             unread = {one["name"]: one["detail"] for one in self._trained["columns"] if one["use"] == "ignored"}

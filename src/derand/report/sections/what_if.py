@@ -435,7 +435,7 @@ def title_score(summary: Parts) -> str:
 
 def blocks(summary: Mapping[str, object]) -> list[ui.Block]:
     """The controls, which the page's script fills; of the page alone."""
-    return [ui.Raw(render("whatif", summary))]
+    return [ui.on_page(ui.Heading("What if", "whatif")), ui.Raw(render("whatif", summary))]
 
 
-SECTION = ui.Section("whatif", lambda s: "What if" if s["what_if"] else "", blocks)
+SECTION = ui.Section("whatif", lambda s: "What if" if s["what_if"] else "", blocks, "move the columns of a row and see its answer")

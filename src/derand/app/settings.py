@@ -468,6 +468,11 @@ class ThreatFlags:
     units: Sequence[str] = _texts(
         "What counts as a change of 1; other columns keep the model's units. Repeatable.", "COLUMN=NUMBER"
     )
+    linked: Sequence[str] = _texts(
+        "A number that follows from two others, such as debt_ratio=debt/income or left=due-paid; +-0.005 behind it "
+        "where it is rounded. Without noise and norm. Repeatable.",
+        "COLUMN=FORMULA",
+    )
     l0: int | None = _option(
         "How many categorical columns may change at the same time.",
         "whole",

@@ -33,7 +33,7 @@ from derand.model import AdditiveEnsemble
 from derand.noise import Gaussian, Noise
 from derand.perturbation import check_columns
 from derand.tables import TableEncoding
-from derand.threat import Column, Threat, as_budget
+from derand.threat import Column, Threat, as_budget, refuse_linked
 from derand.train import AdditiveOptions, AdditiveTraining, TrainingTable, choose_noise, train_additive
 
 _NOISE_SHARES = (0.5, 0.25, 1.0)
@@ -88,6 +88,7 @@ class AdditiveEstimator(CertifiedEstimator):
     def _read_threat(self, table: TrainingTable) -> Threat:
         """What to train against, by numbers of columns; refused where the table has none of these."""
         threat = self._name_columns(self.default_threat)
+        refuse_linked(threat, "training")
         check_columns(threat, table.n_features, table.n_categories, table.numerical.tolist())
         return threat
 

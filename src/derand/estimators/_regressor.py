@@ -37,7 +37,7 @@ from derand.fitted import choose_radius
 from derand.model import Model
 from derand.noise import Noise
 from derand.tables import check_target
-from derand.threat import EVERY, Threat
+from derand.threat import EVERY, Threat, refuse_linked
 from derand.train import RegressionTable, RegressionTraining
 
 _AVERAGED_ROWS = 20_000
@@ -318,6 +318,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         check_is_fitted(self)
         request = self._ask(as_table(X, self.encoding_), self._ask_threats(None, None, threat), rule, noise)
         (asked,) = request.threats
+        refuse_linked(asked, "`explain`")
         size = choose_radius(self, asked, radius)
         found = [self._explain_row(row, request.noise, asked, size, request.rule) for row in request.rows]
         return found[0] if len(found) == 1 else Explanations(found)

@@ -30,7 +30,7 @@ from derand.noise import Noise
 from derand.perturbation import describe_unused
 from derand.storage import NumbersRequest
 from derand.tables import MatchedFile
-from derand.threat import Column, Threat, as_threats
+from derand.threat import Column, Link, Threat, as_threats
 from derand.threat_text import change_threat, read_threat
 
 if TYPE_CHECKING:
@@ -183,15 +183,25 @@ def summarize_threat(given: Threat, named: Threat, resolved: Threat, source: Mat
         "whole": [name for name in by_name(named.steps) if name not in by_name(given.steps)],
         "may_become": {name: list(values) for name, values in by_name(given.may_become).items()},
         "missing": given.missing_budget,
+        "linked": {names[int(at)]: _write_link(link, names) for at, link in named.linked.items()},
         "fixed": [names[at] for at in numerical if not named.may_move(at)],
     }
+
+
+def _write_link(link: Link, names: Sequence[str]) -> str:
+    """What a number follows from, such as "debt / income"."""
+    left, sign, right, tolerance = link
+    rounded = f" +- {tolerance:g}" if tolerance else ""
+    return f"{names[int(left)]} {sign} {names[int(right)]}{rounded}"
 
 
 def _refuse_categories(threat: Threat, source: MatchedFile) -> None:
     """Refuse limits of categorical columns by the names that the user knows."""
     categorical = {source.names[at] for at in source.encoding.categorical}
-    for field in ("limits", "domain", "steps"):
-        for column in getattr(threat, field):
+    named: dict[str, list[Column]] = {field: list(getattr(threat, field)) for field in ("limits", "domain", "steps")}
+    named["linked"] = [at for column, link in threat.linked.items() for at in (column, link[0], link[2])]
+    for field, columns in named.items():
+        for column in columns:
             if column in categorical:
                 raise ValueError(
                     f"`{field}` of Threat must name numerical columns, got {column!r}, which is categorical: `l0` says "

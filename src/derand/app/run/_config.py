@@ -24,7 +24,7 @@ from derand.app.settings import (
     list_keys,
     read_keys,
 )
-from derand.app.values import KINDS, MODEL, RECORD
+from derand.app.values import EVIDENCE, KINDS, MODEL, RECORD
 from derand.storage import mark_file
 from derand.threat_text import KEYS as THREAT_KEYS
 from derand.threat_text import ThreatSection, read_toml
@@ -112,6 +112,7 @@ class RunConfig:
             "witness": self.section("certify").get("witness"),
             "audit": self.section("audit").get("output"),
             "report": names.report if self.does("report") else None,
+            "evidence": EVIDENCE if self.does("report") else None,
         }
         return {step: name for step, name in found.items() if name is not None}
 

@@ -57,10 +57,15 @@ def _is_regression(summary: Summary) -> bool:
     return "errors" in summary
 
 
-def choose_sections(summary: Summary) -> list[Section]:
-    """The sections that a report has."""
+def list_sections(summary: Summary) -> tuple[Section, ...]:
+    """The sections that a report of this kind may have."""
     within = "limits" if summary["threat"]["norm"] is None else "radius"
-    return [one for one in SECTIONS["intervals" if _is_regression(summary) else within] if one.link(summary)]
+    return SECTIONS["intervals" if _is_regression(summary) else within]
+
+
+def choose_sections(summary: Summary) -> list[Section]:
+    """Those that this report has."""
+    return [one for one in list_sections(summary) if one.link(summary)]
 
 
 def to_html(summary: Summary, *, one_page: bool = False) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,7 @@ def report_file(
     settings: ReportFileSettings | None = None,
     *,
     spell: Spell = quote_parameter,
+    keep: Callable[[Any], None] | None = None,
     **options: object,
 ) -> Summary:
     """Certify the rows of a CSV or Parquet file and write a Report about them.
@@ -55,6 +56,8 @@ def report_file(
         What is asked for; None is the model's own.
     spell : callable
         How a setting is named in errors.
+    keep : callable or None
+        Given the report as a dict (`Report.to_dict`).
     **options
         Fields of ReportFileSettings, which replace those of `settings`.
 
@@ -110,6 +113,8 @@ def report_file(
         if asked.page is not None:
             report.write(asked.page, one_page=True)
     found = report.to_dict()
+    if keep is not None:
+        keep(found)
     banner, compared = (None, None) if classes is None else (found["banner"], found["comparison"])
     told = [] if banner is None else [banner["text"]]
     is_warning = banner is not None and banner["level"] == "warning"

@@ -24,7 +24,7 @@ from derand.app.settings import (
     list_keys,
     read_keys,
 )
-from derand.app.values import KINDS, MODEL, RECORD
+from derand.app.values import EVIDENCE, KINDS, MODEL, RECORD
 from derand.storage import mark_file
 from derand.threat_text import KEYS as THREAT_KEYS
 from derand.threat_text import ThreatSection, read_toml
@@ -115,6 +115,7 @@ class RunConfig:
             "audit": self.section("audit").get("output"),
             "report": names.report if self.does("report") else None,
             "page": ONE_PAGE if self.section("report").get("one_page") else None,
+            "evidence": EVIDENCE if self.does("report") else None,
         }
         return {step: name for step, name in found.items() if name is not None}
 

@@ -118,7 +118,7 @@ class Mean(SmoothedScore):
     def bound_interval(self, rows: FloatArray, radius: float) -> Ends:
         """The lowest and the highest expected score within the threat.
 
-        By more than it can be off, ends lie beyond the computed prediction, too (docs/regression.md).
+        By more than it can be off, ends lie beyond the computed prediction, too (docs/theory.md, section 15).
         """
         terms, wider = self._terms, self._problem.widening
         filled, box = self._fill(rows)

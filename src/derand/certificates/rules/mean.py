@@ -284,7 +284,7 @@ class ByMean(Rule):
     def check(self, noise: Noise | None, proof: str) -> None:
         """Refuse the paper's proof, which knows only votes."""
         if proof == "paper":
-            raise ValueError("`proof` must be 'best' under the rule 'mean', got 'paper': that one proves votes alone.")
+            raise ValueError("`proof` must be 'best' under the rule 'mean', got 'paper', which proves votes only.")
 
     def looks_on_device(self, problem: Problem, query: Query) -> bool:
         """Where a device takes the rows, and sees all columns."""

@@ -205,7 +205,7 @@ class Threat:
             return named
         if not whole:
             warnings.warn(
-                "`whole` of Threat changes nothing: no column is known to hold whole numbers alone. Name them in "
+                "`whole` of Threat changes nothing: no column is known to hold only whole numbers. Name them in "
                 "`steps`, such as steps={'children': 1}, or train again if the model was saved before that was kept.",
                 stacklevel=2,
             )

@@ -40,7 +40,7 @@ class MovableClassifier(CertifiedEstimator):
         """What the score says about probabilities; an error where it says nothing."""
         raise ValueError(
             f"The threshold of a {type(self).__name__} cannot be moved to a probability: its score is none, and its "
-            "`predict_proba` is a share of noisy copies (by the rule 'mean' the place of the score), which is "
+            "`predict_proba` is a share of noisy copies (by the rule 'mean' the position of the score), which is "
             "certified at one half only. Weigh the classes by `class_weight` in training, or train an "
             "AdditiveClassifier, whose probabilities are calibrated."
         )

@@ -25,7 +25,7 @@ from derand.threat import Threat
 
 _NO_CHANCES = {
     "vote": "`predict_proba` of a vote is a share of votes (of noisy copies, or of members), not how likely a label is",
-    "mean": "`predict_proba` of this model is the place of its score between its extremes, not a probability",
+    "mean": "`predict_proba` of this model is the position of its score between its extremes, not a probability",
 }
 _OTHER_RULE = "probabilities are those of the model's own rule and noise, and others were asked for"
 """Why there is no log-loss."""

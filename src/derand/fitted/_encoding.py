@@ -36,7 +36,7 @@ def encode_table(model: Reader, X: Any) -> FloatArray:
         if not source.startswith("interpret."):
             raise
         raise CategoryKindError(
-            f"{error} interpret keeps the text of categories alone, so that their type was guessed: give such a "
+            f"{error} interpret keeps only the text of categories, so their type was guessed: give such a "
             "table when the model is read, as from_model(model, X)."
         ) from None
     table = as_rows(X)

@@ -38,7 +38,7 @@ def read_claims(
             raise ValueError(f"{os.fspath(certified)} is about labels, but the model's answers are numbers.")
         return _read_numbers(certified, record, record.numbers, chosen)
     if record.numbers is not None:
-        raise ValueError(f"{os.fspath(certified)} is about numbers, but the model tells classes apart.")
+        raise ValueError(f"{os.fspath(certified)} is about numbers, but the model is a classifier.")
     return _read_certificates(certified, estimator.classes_.tolist(), record, chosen)
 
 

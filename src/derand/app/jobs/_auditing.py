@@ -170,7 +170,7 @@ def _name_verdicts(claims: Certificates | Intervals | ToleranceRadii) -> dict[st
     """Which verdicts are not looked at: that a change flips is said without the change."""
     if not isinstance(claims, Certificates) or claims.threat.norm is not None or (claims.radius > 0).all():
         return {}
-    return {"verdict": '"flips" and "undecided" are not told apart: the changes are in another file'}
+    return {"verdict": '"flips" and "undecided" are not distinguished: the changes are in another file'}
 
 
 def _describe_row(

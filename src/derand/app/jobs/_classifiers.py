@@ -81,5 +81,5 @@ def refuse_other_task(settings: object, estimator: FittedModel, path: PathLike, 
     """Refuse settings that are for models of the other kind."""
     task = NUMBER if answers_numbers(estimator) else CLASSES
     for name in list_of_other_task(settings, task):
-        whom, what = ("classes", "predicts a number") if task == NUMBER else ("numbers", "tells classes apart")
-        raise ValueError(f"{spell(name)} is for models of {whom}, and {path} {what}: leave it out.")
+        whom, what = ("classification", "is a regressor") if task == NUMBER else ("regression", "is a classifier")
+        raise ValueError(f"{spell(name)} is for {whom}, and {path} {what}: leave it out.")

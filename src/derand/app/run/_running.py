@@ -314,17 +314,17 @@ def _compare_results(config: RunConfig) -> int:
     if record.get("sha256") != _hash_record(record):
         raise ValueError(
             f"{config.folder / RECORD} does not match its own checksum: it was damaged, or edited by hand. Put the "
-            "file back, or make the results anew by `derand run`."
+            "file back, or run `derand run` again."
         )
     try:
         sums = {Path(one["file"]).name: one["sha256"] for one in record["files"]}
     except (TypeError, KeyError):
-        raise ValueError(f"{config.folder / RECORD} is damaged: make the results anew by `derand run`.") from None
+        raise ValueError(f"{config.folder / RECORD} is damaged: run `derand run` again.") from None
     for name, sha256 in sums.items():
         path = config.folder / name
         if not path.is_file() or mark_file(path).sha256 != sha256:
             what = "has another checksum than" if path.is_file() else "is missing, but stands in"
-            raise ValueError(f"{path} {what} {RECORD}: put the file back, or make the results anew by `derand run`.")
+            raise ValueError(f"{path} {what} {RECORD}: put the file back, or run `derand run` again.")
     return len(sums)
 
 

@@ -55,7 +55,7 @@ def choose_threat(estimator: CertifiedClassifier, norm: float | str | None, thre
         if not isinstance(threat, Threat):
             raise TypeError(f"`threat` must be a Threat such as Threat(norm=inf), got {threat!r}.")
         if norm is not None:
-            raise ValueError("Give `norm` or `threat`, got both: write Threat(norm=...) alone.")
+            raise ValueError("Give `norm` or `threat`, got both: write only Threat(norm=...).")
     else:
         wanted: Any = estimator.get_params(deep=False).get("norm") if norm is None else norm
         threat = Threat() if wanted is None else Threat(norm=NORMS.get(wanted, wanted))  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
-from derand._core.arrays import BoolArray, FloatArray, Labels
+from derand._core.arrays import BoolArray, FloatArray, Labels, is_number
 from derand.convert import Wrapped
 from derand.estimators._base import CertifiedEstimator
 from derand.metrics import Costs
@@ -83,7 +83,7 @@ def read_threshold(decision_threshold: Any, cost: object) -> float | None:
         return _weigh_costs(cost)
     if decision_threshold is None:
         return None
-    if not _is_number(decision_threshold) or not 0 < decision_threshold < 1:
+    if not is_number(decision_threshold) or not 0 < decision_threshold < 1:
         raise ValueError(
             "`decision_threshold` must be a probability between 0 and 1, both left out, from which on the answer is "
             f"`classes_[1]`, got {decision_threshold!r}."
@@ -108,7 +108,7 @@ def read_costs(decision_threshold: float | None, cost: Mapping[str, float] | Non
 
 def _weigh_costs(cost: Any) -> float:
     known = isinstance(cost, Mapping) and set(cost) == set(COSTS)
-    if not known or not all(_is_number(one) and math.isfinite(one) and one > 0 for one in cost.values()):
+    if not known or not all(is_number(one) and math.isfinite(one) and one > 0 for one in cost.values()):
         raise ValueError(
             "`cost` must say what both mistakes cost, each a number above 0, such as {'false_positive': 1, "
             f"'false_negative': 5}}, got {cost!r}. A false positive is a row of `classes_[0]` that gets `classes_[1]`."
@@ -118,10 +118,6 @@ def _weigh_costs(cost: Any) -> float:
     if not 0 < threshold < 1:
         raise ValueError(f"`cost` must not have one mistake cost next to nothing beside the other, got {cost!r}.")
     return threshold
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def settle_lead(lead: float, levels: int, is_below: Callable[[FloatArray], BoolArray]) -> float:

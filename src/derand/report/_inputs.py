@@ -29,7 +29,7 @@ from derand.certificates import (
 from derand.explain import name_category
 from derand.metrics import RowGrades
 from derand.model import AdditiveEnsemble, Model, is_model
-from derand.noise import Noise, as_noise_or_none
+from derand.noise import Noise, resolve_noise
 from derand.perturbation import Perturbation
 from derand.report._settings import ReportSettings
 from derand.tables import format_moment
@@ -224,7 +224,7 @@ def read_subject(clf: object, noise: Noise | str | float | None, feature_names: 
                 "model as deployed: only a fitted classifier knows its own."
             )
         names = name_features(clf, feature_names)
-        return Subject(clf, as_noise_or_none(noise), np.arange(clf.n_classes), names, _list_codes(clf), None)
+        return Subject(clf, resolve_noise(noise), np.arange(clf.n_classes), names, _list_codes(clf), None)
     fitted = _check_classifier(clf, noise)
     model, encoding = fitted.ensemble_, fitted.encoding_
     names = name_features(model, encoding.names if feature_names is None else feature_names)

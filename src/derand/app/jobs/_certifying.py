@@ -28,7 +28,7 @@ from derand.app.jobs._witnesses import Witnesses
 from derand.app.settings import CertifySettings, fill_settings
 from derand.certificates import Certificates, Intervals, ToleranceRadii
 from derand.fitted import FittedModel, answers_numbers, grade_rows
-from derand.noise import as_noise_or_none
+from derand.noise import resolve_noise
 from derand.storage import find_record
 from derand.tables import match_file, write_batches
 
@@ -112,7 +112,7 @@ def certify_file(
         `tolerance`: of numbers.
     """
     start, asked = time.perf_counter(), fill_settings(CertifySettings, settings, options)
-    as_noise_or_none(asked.noise)  # refused before any file is looked at
+    resolve_noise(asked.noise)  # refused before any file is looked at
     threat_files = [asked.threat] if isinstance(asked.threat, str | os.PathLike) else []
     _require_places(output, asked.witness, [model, data, *threat_files])
     estimator = load_fitted(model)

@@ -114,7 +114,7 @@ def train_additive(
         if strategy.loss == "products":
             binned = bin_rows(table, options)
         else:
-            binned = group_rows(binned, groups, problem.specify(binned), options.radius)
+            binned = group_rows(binned, groups, problem.specify(binned), options.radius, table.n_classes)
         trainer = prepare_trainer(table, binned, problem, strategy)
         chosen = trainer.choose()
         tell_of_fit(table.target.size, chosen.regularization)

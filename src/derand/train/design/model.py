@@ -83,9 +83,17 @@ def is_joint(spec: ModelSpec, radius: float) -> bool:
     return spec.noise is None and (radius == 0 or norm is None or norm == np.inf)
 
 
-def group_rows(binned: BinnedTable, groups: Sequence[Sequence[int]], spec: ModelSpec, radius: float) -> BinnedTable:
+def may_overlap(spec: ModelSpec, radius: float, n_classes: int) -> bool:
+    """Whether groups that are looked for may share columns: where a search certifies the model in any case."""
+    norm = spec.threat.ball_norm
+    return n_classes == 2 and is_joint(spec, radius) and (norm is None or norm == np.inf)
+
+
+def group_rows(
+    binned: BinnedTable, groups: Sequence[Sequence[int]], spec: ModelSpec, radius: float, n_classes: int
+) -> BinnedTable:
     """The rows with joint codes of groups, and with bins and cuts made for a box where columns move by themselves."""
-    if groups and is_joint(spec, radius):
+    if groups and n_classes == 2 and is_joint(spec, radius):
         binned = join_windows(binned, groups, lambda some: _measure_boxes(some, spec, radius), spec.group_cuts)
     else:
         binned = group_columns(binned, groups, spec.group_cuts)

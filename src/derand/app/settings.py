@@ -157,7 +157,7 @@ def _list_rules() -> Sequence[str]:
 def _list_models() -> Sequence[str]:
     from derand.estimators import REGRESSORS, TRAINERS
 
-    return tuple({**REGRESSORS, **TRAINERS})
+    return tuple(dict.fromkeys([*REGRESSORS, *TRAINERS]))
 
 
 def _list_classifiers() -> Sequence[str]:

@@ -27,11 +27,10 @@ from derand.estimators import (
     StumpClassifier,
     check_parameters,
     fit_table,
-    refuse_identifiers,
     resolve_class_weight,
 )
 from derand.noise import Noise
-from derand.tables import ColumnWarning, Labels, TableEncoding
+from derand.tables import ColumnWarning, Labels, TableEncoding, refuse_identifiers
 from derand.train import (
     BinnedTable,
     CodedRows,

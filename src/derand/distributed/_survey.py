@@ -15,13 +15,12 @@ import numpy as np
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
 from derand._core.text import quote_short
-from derand.tables import CategoricalFeatures, Category, ColumnKind, TableEncoding, is_whole
+from derand.tables import MOST_CLASSES, CategoricalFeatures, Category, ColumnKind, TableEncoding, is_whole
 from derand.tables import Labels as ClassLabels
 from derand.train import Moments, Spread
 
 MOST_CATEGORIES = 2**16
 """Of a column: beyond that it says which row is which, and not what it is like."""
-MOST_CLASSES = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)

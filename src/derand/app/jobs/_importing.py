@@ -32,13 +32,14 @@ from derand.convert import (
     read_file,
     read_model,
 )
-from derand.estimators import MOST_CLASSES, ImportedClassifier, ImportedRegressor, from_reading
 from derand.fitted import encode_rows
 from derand.storage import read_kind, save
-from derand.tables import ColumnKind, Labels, MatchedFile, inspect_file, match_file
+from derand.tables import MOST_CLASSES, ColumnKind, Labels, MatchedFile, inspect_file, match_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from derand.estimators import ImportedClassifier, ImportedRegressor
 
 _PROBES = 2_000
 
@@ -225,6 +226,8 @@ def _adopt_kinds(reading: Reading, data: PathLike, target: str | None) -> Readin
 def _build(
     reading: Reading, found: MatchedFile | None, table: pa.Table | None, given: Mapping[str, Any]
 ) -> ImportedClassifier | ImportedRegressor:
+    from derand.estimators import from_reading
+
     if found is None or table is None:
         return from_reading(reading, None, **given)
     found.require_finite(table)

@@ -8,15 +8,18 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from derand._core.files import PathLike
 from derand.app import Summary
 from derand.app.jobs._classifiers import load_estimator
 from derand.app.settings import ProveSettings, fill_settings
-from derand.estimators import CertifiedClassifier, CertifiedRegressor
 from derand.explain import ModelPromises
+from derand.fitted import answers_numbers
 from derand.tables import TableEncoding, match_file
+
+if TYPE_CHECKING:
+    from derand.estimators import CertifiedClassifier, CertifiedRegressor
 
 
 def prove_file(
@@ -56,7 +59,7 @@ def prove_file(
         "rule": asked.rule,
         "noise": asked.noise,
     }
-    if isinstance(estimator, CertifiedClassifier):
+    if not answers_numbers(estimator):
         given["protected"] = list(asked.protected) or None
     elif asked.protected:
         raise ValueError(f"Protected columns are for models of classes, and {model} predicts a number: leave them out.")
@@ -78,7 +81,7 @@ def prove_file(
 
 
 def _read_rows(estimator: CertifiedClassifier | CertifiedRegressor, data: PathLike, target: str | None) -> Any:
-    classes = estimator.classes_ if isinstance(estimator, CertifiedClassifier) else None
+    classes = estimator.classes_ if not answers_numbers(estimator) else None
     source = match_file(data, estimator.encoding_, target=target, classes=classes)
     return source.split(source.read_all(), first_row=1)[0]
 

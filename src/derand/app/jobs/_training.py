@@ -10,7 +10,7 @@ import os
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,6 @@ from derand.app.jobs._shapes import describe_shape
 from derand.app.jobs._tasks import require_parameters, require_task, require_trainer
 from derand.app.jobs._training_table import TrainingData, read_training_data
 from derand.app.settings import CLASSES, TrainSettings, fill_settings
-from derand.estimators import CertifiedClassifier, CertifiedEstimator, CertifiedRegressor, fit_checked
 from derand.fitted import certify_encoded, encode_rows
 from derand.metrics import certified_accuracy
 from derand.noise import resolve_noise
@@ -30,6 +29,9 @@ from derand.storage import save
 from derand.tables import ColumnCheck, ColumnUse, ColumnWarning, TableEncoding, format_data_checks, format_days
 from derand.threat import Threat
 from derand.threat_text import read_threat
+
+if TYPE_CHECKING:
+    from derand.estimators import CertifiedClassifier, CertifiedEstimator, CertifiedRegressor
 
 _SHOWN_EDGES = 8
 _MANY_CATEGORIES = 20
@@ -97,6 +99,8 @@ def train_file(
     estimator = make_estimator(name, parameters, asked.scaling, task=read.task.name, spell=spell)
     if path is not None:
         estimator.set_params(threat=read_fixed_threat(path, read.rows.column_names))
+    from derand.estimators import fit_checked  # slow to import, and what was given may make no sense
+
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fit_checked(estimator, read.rows, read.labels)

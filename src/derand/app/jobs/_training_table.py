@@ -17,8 +17,8 @@ from derand._core.files import PathLike
 from derand._core.text import format_exactly, quote_short
 from derand.app.jobs._tasks import Task, guess_task
 from derand.app.settings import NUMBER, TrainSettings
-from derand.estimators import MOST_CLASSES, refuse_identifiers
 from derand.tables import (
+    MOST_CLASSES,
     ColumnCheck,
     ColumnKind,
     ColumnUse,
@@ -28,6 +28,7 @@ from derand.tables import (
     check_target,
     inspect_file,
     kind_of_arrow_type,
+    refuse_identifiers,
 )
 
 if TYPE_CHECKING:

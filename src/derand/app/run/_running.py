@@ -53,7 +53,7 @@ from derand.app.settings import (
     list_keys,
 )
 from derand.app.values import EVIDENCE, MODEL, RECORD
-from derand.estimators import CertifiedRegressor, check_parameters
+from derand.fitted import answers_numbers
 from derand.report import to_evidence
 from derand.storage import mark_file, read_json
 from derand.tables import inspect_file, match_file
@@ -188,6 +188,8 @@ def _check(config: RunConfig, force: bool) -> Summary:
 
 def _check_training(config: RunConfig) -> tuple[str, list[str]]:
     """Look whether a model can be trained as asked; what the target holds, and which columns are doubtful."""
+    from derand.estimators import check_parameters
+
     read, asked = _read_training(config), config.ask(TrainSettings)
     name, n_classes = asked.model or choose_model(), len(set(read.labels.tolist()))
     require_trainer(name, read.task, config.section("data")["target"], n_classes, _spell)
@@ -215,8 +217,8 @@ def _check_model(config: RunConfig) -> str:
     assert path is not None  # `read_config` saw to that
     assert rows is not None
     estimator = load_estimator(path)
-    is_number = isinstance(estimator, CertifiedRegressor)
-    classes = None if isinstance(estimator, CertifiedRegressor) else estimator.classes_
+    is_number = answers_numbers(estimator)
+    classes = None if is_number else estimator.classes_
     source = match_file(rows, estimator.encoding_, target=_find_target(config, rows), classes=classes)
     read_named(estimator, source, None, config.threat, {})
     return NUMBER if is_number else CLASSES

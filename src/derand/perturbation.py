@@ -395,7 +395,7 @@ def describe_unused(threat: Threat, model: Model, names: Sequence[str] | None = 
 
 
 def warn_of_nothing(threat: Threat) -> None:
-    """Warn where nothing may change, so that every answer holds."""
+    """Warn where nothing may change, so every answer holds."""
     if threat.norm is None and not (threat.limits or threat.domain or threat.l0 or threat.missing_budget):
         warnings.warn(
             "Nothing may change: this Threat has norm None and neither limits, domain, l0 nor missing, so that "
@@ -424,4 +424,4 @@ def _explain_domain(threat: Threat, column: Any) -> str:
     """Where a domain may come from that nobody wrote."""
     if threat.domain[column] != (0.0, 1.0) or threat.steps.get(column) != 1.0:
         return ""
-    return ": by `whole`, a column of 0 and 1 alone stays so; give it a `domain` of its own to allow more"
+    return ": by `whole`, a column of 0 and 1 stays so; give it a `domain` of its own to allow more"

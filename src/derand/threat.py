@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from derand._core.arrays import is_number, is_whole
 from derand._core.units import NamedUnits, as_positive, as_units, look_up
 from derand.noise import Noise
 
@@ -205,7 +206,7 @@ class Threat:
             return named
         if not whole:
             warnings.warn(
-                "`whole` of Threat changes nothing: no column is known to hold whole numbers alone. Name them in "
+                "`whole` of Threat changes nothing: no column is known to hold only whole numbers. Name them in "
                 "`steps`, such as steps={'children': 1}, or train again if the model was saved before that was kept.",
                 stacklevel=2,
             )
@@ -262,17 +263,13 @@ class Threat:
 
 def _as_norm(norm: object) -> float:
     """A norm, a whole number where it is one."""
-    if (
-        isinstance(norm, bool)
-        or not isinstance(norm, int | float | np.integer | np.floating)
-        or not (norm == 0 or norm >= 1)
-    ):
+    if not is_number(norm) or not (norm == 0 or norm >= 1):
         raise ValueError(f"`norm` of Threat must be 'auto', None, 0, 1, 2 or inf, got {norm!r}.")
     return int(norm) if float(norm).is_integer() else float(norm)
 
 
 def _as_missing(missing: object) -> int:
-    if isinstance(missing, bool) or not isinstance(missing, int | np.integer) or missing < 0:
+    if not is_whole(missing) or missing < 0:
         raise ValueError(
             "`missing` of Threat must be 'fixed' or how many numbers may go missing or appear, 0 or larger, "
             f"got {missing!r}."
@@ -304,7 +301,7 @@ def find_column(column: object, names: Sequence[str] | None, n_features: int, wh
     """
     if isinstance(column, str):
         return look_up(column, {name: at for at, name in enumerate(names or ())}, what)
-    if isinstance(column, bool) or not isinstance(column, int | np.integer) or not 0 <= column < n_features:
+    if not is_whole(column) or not 0 <= column < n_features:
         raise ValueError(f"{what} must name columns, or number them from 0 to {n_features - 1}, got {column!r}.")
     return int(column)
 
@@ -393,7 +390,7 @@ COLUMN_FIELDS = tuple(_READERS)
 
 def as_budget(l0: object) -> int:
     """A number of categorical features that may change."""
-    if isinstance(l0, bool) or not isinstance(l0, int | np.integer) or l0 < 0:
+    if not is_whole(l0) or l0 < 0:
         raise ValueError(f"`l0` must be a number of categorical features that may change, 0 or larger, got {l0!r}.")
     return min(int(l0), _MOST)  # more than there are columns counts as all of them
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from derand._core.arrays import FloatArray, IntArray
 from derand._core.finite import cast_exactly, refuse_masked, require_finite, require_unchanged
-from derand._core.threads import count_threads, share_out
+from derand._core.threads import share_out
 from derand._core.units import require_numbered
 from derand.certificates.bounds.missing import fill_missing
 from derand.certificates.bounds.packing import MAX_SUPPORT, pack_terms, pose_problem
@@ -490,12 +490,10 @@ def distribution(
     return Distribution(lowest + step * np.arange(n_levels), pmf)
 
 
-def read_rows(
-    model: Model, X: ArrayLike, noise: Noise | None, n_jobs: int | None = 1, *, must_look: bool = True
-) -> NDArray[Any]:
-    """X as a numeric table that fits the model, finite wherever it must be. Keeps the dtype: blocks convert.
+def read_rows(model: Model, X: ArrayLike, noise: Noise | None, *, must_look: bool = True) -> NDArray[Any]:
+    """X as a numeric table that fits the model; it keeps its dtype, since blocks of rows are converted later.
 
-    Whoever looks for NaN and infinity later says that this need not.
+    NaN and infinity are refused where the model takes none, unless `must_look` is False.
     """
     refuse_masked(X)
     cells = np.asarray(X)
@@ -521,5 +519,5 @@ def read_rows(
     elif rows.dtype.itemsize > 4:  # smaller types are exact, and converted block by block
         rows = cast_exactly(rows)
     if must_look:
-        require_finite(rows, *model.number_columns, count_threads(n_jobs))
+        require_finite(rows, *model.number_columns)
     return rows

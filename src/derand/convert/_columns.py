@@ -149,8 +149,8 @@ def clean_categories(values: Iterable[Any], name: str | int) -> tuple[Category, 
     plain = _as_plain(values)
     if None in plain:
         raise ValueError(
-            f"Column {name!r} has None among its categories, which scikit-learn tells from a missing value and a table "
-            "does not: use NaN for what is missing, or a word of its own."
+            f"Column {name!r} has None among its categories, which scikit-learn distinguishes from a missing value "
+            "and a table does not: use NaN for what is missing, or a word of its own."
         )
     return tuple(value for value in plain if value == value)  # noqa: PLR0124 - NaN is not itself
 

@@ -151,7 +151,7 @@ def _fit(
 
 def _refuse_classes(estimator: object, classes: Labels, target: str) -> None:
     if classes.size < 2:
-        raise ValueError(f"{quote_short(target)} holds one label alone, {classes.tolist()}: there is nothing to learn.")
+        raise ValueError(f"{quote_short(target)} holds only one label, {classes.tolist()}: there is nothing to learn.")
     if classes.size > 2 and isinstance(estimator, AdditiveClassifier):
         raise ValueError(
             f"{quote_short(target)} holds {classes.size} classes: an AdditiveClassifier of several classes is trained "

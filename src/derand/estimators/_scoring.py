@@ -67,5 +67,5 @@ def make_certified_scorer(
     if not (np.isfinite(radius) and radius >= 0):
         raise ValueError(f"`radius` must be a number, 0 or larger, got {radius!r}.")
     if threat is not None and l0:
-        raise ValueError("Give `l0` or `threat`, got both: write Threat(l0=...) alone.")
+        raise ValueError("Give `l0` or `threat`, got both: write only Threat(l0=...).")
     return CertifiedScorer(float(radius), bool(balanced), int(l0), threat)

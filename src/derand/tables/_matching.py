@@ -228,7 +228,7 @@ def match_file(
         if len(names) != encoding.n_features:
             raise ValueError(
                 f"{path} has {len(names)} columns of features, but the model was trained on "
-                f"{encoding.n_features}, without names: give these alone, in the same order."
+                f"{encoding.n_features}, without names: give only these, in the same order."
             )
     if target is not None and target in names:
         raise ValueError(f"The column {target!r} is a feature of the model: it cannot be the target.")

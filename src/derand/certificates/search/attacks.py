@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray, is_whole
 from derand._core.threads import count_threads, run_blocks
 from derand.certificates.bounds.pairwise import build_pair
 from derand.certificates.classification import certify_perturbed, read_request, read_rows, resolve_rows
@@ -140,7 +140,7 @@ def read_target(
 
 
 def read_seed(random_state: int) -> int:
-    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer) or random_state < 0:
+    if not is_whole(random_state) or random_state < 0:
         raise ValueError(f"`random_state` must be a whole number, 0 or larger, got {random_state!r}.")
     return int(random_state)
 

@@ -255,7 +255,7 @@ def _trace_function(step: Any, called: str, columns: Columns, seen: Seen) -> lis
         given = getattr(function, "__name__", repr(function))
         _refuse(
             called,
-            f"its function {given!r} is not known to keep the order of numbers and to be computed alike everywhere; "
+            f"its function {given!r} is not known to keep the order of numbers and to be the same on every machine; "
             f"known are {', '.join(ORDERED_FUNCTIONS)} of numpy. Trees need no such step",
         )
     line = {"negative": (-1.0, 0.0), "positive": (1.0, 0.0)}.get(name)

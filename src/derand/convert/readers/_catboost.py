@@ -102,7 +102,7 @@ def _refuse(parts: Mapping[str, Any], loss: str, source: str, *, is_classifier: 
     threshold = float(parts["model_info"].get("binclass_probability_threshold", 0.5))
     if threshold != 0.5:
         raise ValueError(
-            f"{source} tells its classes apart at a probability of {threshold}, and can be read where that is 0.5: "
+            f"{source} separates its classes at a probability of {threshold}, and can be read where that is 0.5: "
             "call `set_probability_threshold(0.5)`."
         )
     if loss not in ((*CLASSES, _OWN) if is_classifier else (*NUMBERS, *CLASSES)):
@@ -165,7 +165,7 @@ class _Columns:
 
     def _read_split(self, split: Mapping[str, Any]) -> _Split:
         if split["split_type"] != "FloatFeature":
-            raise ValueError(f"A tree splits by {split['split_type']}, which cannot be read: train on numbers alone.")
+            raise ValueError(f"A tree splits by {split['split_type']}, which cannot be read: train on numbers only.")
         feature = self._features[int(split["float_feature_index"])]
         missing_left = feature["nan_value_treatment"] != "AsTrue"
         return int(feature["flat_feature_index"]), self._edges[float(split["border"])], missing_left

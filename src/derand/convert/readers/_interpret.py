@@ -75,7 +75,7 @@ def _require_link(model: Any, classes: Labels | None, n_outputs: int) -> None:
     if classes is None:
         if model.link_ != "identity":
             raise ValueError(
-                f"The {kind} answers through the link {model.link_!r}, so that its numbers are no sum of functions: "
+                f"The {kind} answers through the link {model.link_!r}, so its numbers are no sum of functions: "
                 "train it with objective='rmse', on logarithms of the target where these are meant."
             )
     elif len(classes) < 2:

@@ -43,7 +43,7 @@ def _refuse_odd_outputs(model: Any) -> None:
         )
     if len(getattr(model, "classes_", (0, 1))) < 2:
         raise ValueError(
-            f"`model` knows one class alone, {model.classes_[0]!r}: no change of a row can move its answer."
+            f"`model` knows only one class, {model.classes_[0]!r}: no change of a row can move its answer."
         )
 
 

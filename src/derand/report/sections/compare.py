@@ -145,7 +145,8 @@ def read_other(other: object, X: object, inputs: LabelInputs, asked: ReportSetti
 
     A rule that was asked for holds for both, and so does a report on the model as deployed, without its noise.
     """
-    from derand.estimators import CertifiedClassifier, certify_encoded, encode_rows
+    from derand.estimators import CertifiedClassifier
+    from derand.fitted import certify_encoded, encode_rows
 
     if not isinstance(other, CertifiedClassifier) or not hasattr(other, "ensemble_"):
         raise TypeError(f"`compare` must be a fitted classifier of derand, got {type(other).__name__}.")

@@ -346,7 +346,7 @@ def _as_link(link: object, column: object) -> Link:
         raise TypeError(f'{what} must be such as ("debt", "/", "income"), got {link!r}.')
     left, sign, right, *more = link
     if sign not in ("/", "-"):
-        raise ValueError(f"{what} must be a ratio (\"/\") or a difference (\"-\") of two columns, got {sign!r}.")
+        raise ValueError(f'{what} must be a ratio ("/") or a difference ("-") of two columns, got {sign!r}.')
     left, right = _as_column(left, "linked"), _as_column(right, "linked")
     if left == right:
         raise ValueError(f"{what} must name two different columns, got {left!r} twice.")

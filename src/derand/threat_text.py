@@ -22,7 +22,20 @@ from derand.threat import Limit, Threat
 
 NORMS: dict[str, float | str | None] = {"auto": "auto", "0": 0, "1": 1, "2": 2, "inf": math.inf, "none": None}
 """Norms as text."""
-KEYS = ("norm", "units", "l0", "unseen", "frozen", "limits", "domain", "steps", "whole", "may_become", "missing", "linked")
+KEYS = (
+    "norm",
+    "units",
+    "l0",
+    "unseen",
+    "frozen",
+    "limits",
+    "domain",
+    "steps",
+    "whole",
+    "may_become",
+    "missing",
+    "linked",
+)
 """What a file may say of a threat: the fields of Threat."""
 
 _MAX_BYTES = 2**24

@@ -814,6 +814,51 @@ class ReportFileSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MonitorSettings:
+    """What `monitor_file` is asked for.
+
+    Attributes
+    ----------
+    target : str or None
+        Column with the true labels of the batches.
+    subgroups : sequence of str
+        Columns whose groups are looked at; they need not be features.
+    train : path-like or None
+        The training table, for the ranges of its numbers.
+    radius, rule, noise, rate, title
+        As for `derand.Monitor`.
+    threat : Threat, path-like or None
+        What may change, or a TOML file that says so. None is the model's `default_threat`.
+    changes : mapping
+        Fields of Threat that differ from those of the model's `default_threat`; not beside `threat`.
+    """
+
+    SECTION: ClassVar[str] = ""
+
+    target: str | None = _option(replace(_TARGET, help="Column with the true labels, to compare right answers."))
+    subgroups: Sequence[str] = _texts("A column of subgroups. Repeatable.", flag="--subgroup")
+    train: PathLike | None = _option("The training table, to count numbers beyond its ranges.", "file")
+    radius: float | None = _option(
+        "Which certified radius counts as holding, where the threat has a ball.",
+        "number",
+        shown="0.25, in norm 0 one column",
+        unit=_OF_SCALING,
+    )
+    rule: str | None = _option(_RULE)
+    noise: Noise | str | float | None = _option("none: the model as deployed, with --rule mean.", "noise")
+    rate: float = _option(
+        "Highest probability of an alarm of a batch where nothing has changed.", "share", default=0.05
+    )
+    title: str | None = _option("Title of the page.")
+    threat: Threat | PathLike | None = _option(
+        "What may change, in a file instead of --norm, --limits, ..., --l0 and --missing.",
+        "file",
+        metavar="FILE.toml",
+    )
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InitSettings:
     """What `init_file` is asked for.
 

@@ -129,6 +129,11 @@ class Certificates(RowResults):
         return self.threat.l0
 
     @property
+    def changed(self) -> BoolArray | None:
+        """Which columns the witness of each row changes, (n_rows, n_features); None where none are searched."""
+        return None if self._changes is None else np.asarray(self._changes != 0)
+
+    @property
     def proof(self) -> NDArray[np.str_]:
         """What proves each radius."""
         codes = np.where(self.radius > 0, PAPER, NO_PROOF) if self._proof is None else self._proof

@@ -118,7 +118,8 @@ class Verifier(Target):
 
     def allows(self, points: FloatArray, at: IntArray) -> BoolArray:
         """Whether the numbers of each point lie in the box of its row, by whole steps where there are some."""
-        own, numbers = self.rows[at], list(self.model.numerical_features)
+        parents = {one for link in self.perturbation.links for one in (link.left, link.right)}
+        own, numbers = self.rows[at], sorted(parents.union(self.model.numerical_features))
         low, high = self.perturbation.box(own)
         inside = (points >= low) & (points <= high) | (points == own) | np.isnan(points) | np.isnan(own)
         for column in np.flatnonzero(self.perturbation.steps).tolist():

@@ -101,11 +101,12 @@ def check_directions(case: Case, asked: TreeStatements) -> None:
                     own = scores[at][np.argsort(case.rows[at, column], kind="stable")]
                     worst = max(worst, int((np.maximum.accumulate(own) - own).max(initial=0)))
             assert found.verdict == ("counterexample" if worst else "proven")
-            assert found.size >= worst
+            assert (found.size > 0) == (worst > 0)
+            assert found.size <= worst
             if found.rows is not None:
                 low, high = found.rows
                 assert low[column] < high[column]
-                assert max(sign * (pair.score(low[None]) - pair.score(high[None]))[0] for pair in pairs) > 0
+                assert found.size == max(sign * (pair.score(low[None]) - pair.score(high[None]))[0] for pair in pairs)
 
 
 @pytest.mark.parametrize("kind", KINDS)

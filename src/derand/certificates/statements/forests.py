@@ -120,7 +120,7 @@ class _Boxes:
     def __init__(self, packed: PackedTrees, domain: Domain, root: int) -> None:
         self.forest, n_columns = packed.forest, packed.columns.size
         starts = packed.forest.edge_starts
-        own = (packed.forest.edges[first:last] for first, last in zip(starts[:-1], starts[1:], strict=True))
+        own = np.split(packed.forest.edges, starts[1:-1])
         self._edges = [np.concatenate([[-np.inf], one, [np.inf]]) for one in own]  # missing values are beyond the last
         model_columns = packed.columns
         at = [int(column) for column in model_columns]

@@ -308,8 +308,8 @@ def prove(
     """What holds for every row of a domain.
 
     `protected`: sets of columns that must not change an answer, each on its own; `monotone`: directions by column;
-    `radius`: the largest change of the score within it is bounded; `table`: rows of which shares are measured; `budget`:
-    nodes that each search of a model with trees may look at.
+    `radius`: the largest change of the score within it is bounded; `table`: rows of which shares are measured;
+    `budget`: nodes that each search of a model with trees may look at.
     """
     require_sum(model, noise, rule)
     if model.has_trees:

@@ -162,8 +162,8 @@ def list_reasons(
     if first.proof[0] == UNDECIDED:
         return int(first.label[0]), []
     if model.has_trees:
-        columns = tuple(np.flatnonzero(first.fixed[0]).tolist())
-        return int(first.label[0]), [Reason(columns, float(first.margin[0]), int(first.proof[0]))]
+        held = tuple(np.flatnonzero(first.fixed[0]).tolist())
+        return int(first.label[0]), [Reason(held, float(first.margin[0]), int(first.proof[0]))]
     sums = _Pairs(model, noise, domain).against(int(first.label[0]))
     columns = list_columns([one for one, _ in sums])
     rivalry = _Rivalry(sums, row[None], columns)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray
 from derand.certificates.bounds.tree_labels import compare_classes
 from derand.certificates.bounds.tree_packing import PackedTrees, pack_trees
 from derand.certificates.bounds.trees import FLIPS, HOLDS, bound_forest, bound_scores
@@ -62,8 +62,8 @@ class TreeSum:
         asked = open_domain(domain, np.ones(row.shape[1], dtype=bool), row)
         return -float(bound_forest(doubled, row, asked, budget, self._search.n_threads)[0][0])
 
-    def bound_drops(self, column: int, sign: int, budget: int) -> tuple[float, FloatArray | None, bool]:
-        """How far the sum moves against a direction at most, a pair of rows that does, and whether one is known.
+    def bound_drops(self, column: int, sign: int, budget: int) -> tuple[float, float, FloatArray | None]:
+        """How far the sum moves against a direction at most, how far it does for a pair of rows, and that pair.
 
         Edge by edge: what the next number adds to the one before, by the trees that ask an edge between both.
         """
@@ -86,7 +86,7 @@ class TreeSum:
             low, high = self.score(rows)
             if sign * (low - high) > worst:
                 worst, pair = sign * (low - high), rows
-        return total, pair, pair is not None
+        return total, worst, pair
 
     def score(self, rows: FloatArray) -> list[int]:
         """The sum of each row."""
@@ -163,7 +163,8 @@ class TreeStatements(Statements):
         labels = self.label(rows)
         found = self.search.decide(rows, labels, held)
         at, changed = np.flatnonzero(found.status != HOLDS), rows.copy()
-        changed[np.ix_(at, columns)] = found.witness[np.ix_(at, columns)]
+        free = np.ix_(at, np.array(columns))
+        changed[free] = found.witness[free]
         differs = (self.label(changed) != labels) & self._is_allowed(columns, rows, changed)
         first = np.flatnonzero(differs)[:1]
         pair = np.concatenate([rows[first], changed[first]]) if first.size else None
@@ -182,13 +183,14 @@ class TreeStatements(Statements):
 
     def prove_monotone(self, column: int, direction: str) -> Promise:
         """Whether the score, or each difference of a higher class and a lower one, never moves the other way."""
-        sign, worst, pair = 1 if direction == "increasing" else -1, 0.0, None
-        for one in self.trees:
-            drop, rows, is_known = one.bound_drops(column, sign, self.budget)
-            worst = max(worst, drop)
-            pair = rows if is_known and pair is None else pair
-        verdict = "counterexample" if pair is not None else "proven" if worst <= 0 else "undecided"
-        return Promise("monotone", (column,), direction, verdict, worst / self.levels, pair)
+        sign = 1 if direction == "increasing" else -1
+        found = [one.bound_drops(column, sign, self.budget) for one in self.trees]
+        bound = max(total for total, _, _ in found)
+        _, worst, pair = max(found, key=lambda one: one[1])
+        if pair is not None:
+            return Promise("monotone", (column,), direction, "counterexample", worst / self.levels, pair)
+        verdict = "proven" if bound <= 0 else "undecided"
+        return Promise("monotone", (column,), direction, verdict, bound / self.levels)
 
     def list_swings(self) -> tuple[TermSwing, ...]:
         """An upper bound of the swing of each column that the model reads, from the largest."""

@@ -406,6 +406,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         missing: bool = False,
         rule: str | None = None,
         noise: Noise | str | float | None = None,
+        budget: int | None = None,
     ) -> Reasons:
         """For each row the fewest columns that were enough for its answer, whatever the others hold within a domain.
 
@@ -422,6 +423,8 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             missing values.
         rule, noise
             As for `certify`; the rule "mean", or noise="none" for the model as deployed.
+        budget : int or None
+            Of models with trees, how many nodes each search may look at. A search that is not done keeps its column.
 
         Returns
         -------
@@ -430,7 +433,9 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         """
         request = self._ask(as_table(X, self.encoding_), self._ask_threats(None, None, None), rule, noise)
         asked = Asked(request.rows, request.noise, request.rule)
-        return compute_table_reasons(self, self.classes_, asked, domain, costs=costs, unseen=unseen, missing=missing)
+        return compute_table_reasons(
+            self, self.classes_, asked, domain, costs=costs, unseen=unseen, missing=missing, budget=budget
+        )
 
     def prove(
         self,
@@ -445,6 +450,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         norm: float = np.inf,
         rule: str | None = None,
         noise: Noise | str | float | None = None,
+        budget: int | None = None,
     ) -> ModelPromises:
         """What holds for every row, seen or not: proven, refuted by rows that `predict` confirms, or undecided.
 
@@ -466,6 +472,8 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             Of that radius; exact in inf without noise.
         rule, noise
             As for `certify`; the rule "mean", or noise="none" for the model as deployed.
+        budget : int or None
+            Of models with trees, how many nodes each search may look at: what it leaves open is undecided.
 
         Returns
         -------
@@ -485,6 +493,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             missing=missing,
             radius=radius,
             norm=norm,
+            budget=budget,
         )
 
     def attack(

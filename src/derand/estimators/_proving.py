@@ -119,6 +119,7 @@ def compute_table_reasons(
     costs: Mapping[str | int, int] | None,
     unseen: bool,
     missing: bool,
+    budget: int | None = None,
 ) -> Reasons:
     """The reasons of rows that were encoded."""
     encoding, model = estimator.encoding_, estimator.ensemble_
@@ -128,7 +129,7 @@ def compute_table_reasons(
         find_column(column, encoding.names, encoding.n_features, "`costs`"): cost
         for column, cost in (costs or {}).items()
     }
-    found = compute_reasons(model, request.rows, request.noise, read, rule=request.rule, costs=priced)
+    found = compute_reasons(model, request.rows, request.noise, read, rule=request.rule, costs=priced, budget=budget)
     return found.with_classes(classes)
 
 
@@ -170,6 +171,7 @@ def prove_table(
     missing: bool = False,
     radius: float | None = None,
     norm: float = np.inf,
+    budget: int | None = None,
 ) -> ModelPromises:
     """The promises of a fitted estimator."""
     encoding, model = estimator.encoding_, estimator.ensemble_
@@ -199,6 +201,7 @@ def prove_table(
         norm=norm,
         units=None if estimator.units is None else np.array(estimator.units),
         table=table,
+        budget=budget,
     )
     labels = [
         ()

@@ -255,6 +255,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         norm: float = np.inf,
         rule: str | None = None,
         noise: Noise | str | float | None = None,
+        budget: int | None = None,
     ) -> ModelPromises:
         """What holds for every row, seen or not: ends of the answer, its directions, and how far it can change.
 
@@ -264,7 +265,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
             Numbers of linear models stay within its ranges.
         monotone : dict of column to {"increasing", "decreasing"}, or None
             None asks for none.
-        domain, unseen, missing, radius, norm, rule, noise
+        domain, unseen, missing, radius, norm, rule, noise, budget
             As for classifiers.
 
         Returns
@@ -285,6 +286,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
             missing=missing,
             radius=radius,
             norm=norm,
+            budget=budget,
         )
 
     def explain(

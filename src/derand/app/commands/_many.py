@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +29,7 @@ def certify_many(
     from derand.distributed import certify_files
     from derand.storage import read_kind
 
-    for name in ("witness", "radii", "target"):
+    for name in ("witness",) if asked.target else ("witness", "radii"):
         if getattr(asked, name) is not None:
             raise ValueError(f"--{name} is for one file, and these are many: leave it out.")
     if read_kind(model) != "regressor":
@@ -54,6 +54,22 @@ def require_done(summary: Mapping[str, Any]) -> None:
         raise typer.Exit(complain(f"{next(iter(failed.values()))} ({which}all others are done)"))
 
 
+def _tell_scores(scores: Mapping[str, float]) -> Iterator[str]:
+    """How good the answers of all files are, and what is proven of them."""
+    from derand._core.text import format_percent, format_short, format_short_up
+
+    for name, score in scores.items():
+        what, _, radius = name.partition("_at_")
+        if what in ("accuracy", "proven_accuracy"):
+            yield f"{format_percent(score)} right" + (" and proven to hold" if what == "proven_accuracy" else "")
+        elif what == "certified_accuracy" and radius != "0":
+            yield f"{format_percent(score)} right and certified at {radius}"
+        elif what == "rmse":
+            yield f"root of the mean square error {format_short(score)}"
+        elif what == "mean_width":
+            yield f"mean width of intervals {format_short_up(score)}"
+
+
 def print_many(summary: FilesSummary) -> None:
     """The results of many files in short."""
     before, certified = summary["done_before"], summary["certified_rows"]
@@ -62,6 +78,8 @@ def print_many(summary: FilesSummary) -> None:
         "files": f"{summary['files']:,}" + (f", of which {before:,} were done before" if before else ""),
         "rows": f"{summary['rows']:,}" + (f", of which {certified:,} certified" if certified else "") + old,
     }
+    if summary["scores"]:
+        facts["of these"] = ", ".join(_tell_scores(summary["scores"]))
     for name, why in list(summary["failed"].items())[:5]:
         facts[f"failed: {name}"] = why
     print_facts(make_console(), {**facts, "written": summary["output"], "time": f"{summary['seconds']:.1f} s"})

@@ -468,6 +468,11 @@ class ThreatFlags:
     units: Sequence[str] = _texts(
         "What counts as a change of 1; other columns keep the model's units. Repeatable.", "COLUMN=NUMBER"
     )
+    linked: Sequence[str] = _texts(
+        "A number that follows from two others, such as debt_ratio=debt/income or left=due-paid; +-0.005 behind it "
+        "where it is rounded. Without noise and norm. Repeatable.",
+        "COLUMN=FORMULA",
+    )
     l0: int | None = _option(
         "How many categorical columns may change at the same time.",
         "whole",
@@ -707,7 +712,7 @@ class ReportFileSettings:
     train : path-like or None
         The training table, with the target: a surrogate trained on it without noise becomes a baseline. For classes.
     subgroups : sequence of str
-        Columns whose groups are compared; they need not be features. For classes.
+        Columns whose groups are compared; they need not be features.
     radius, l0, title, rule, noise, what_if, configuration, notes, protected
         As for Report.
     class_names : mapping of str to str, or None
@@ -726,6 +731,10 @@ class ReportFileSettings:
         As for Report. For numbers.
     left_out : sequence of str
         As for Report; without it is told which columns of the file the model does not read.
+    one_page : bool
+        Only the page to sign, which prints to one A4 page: .html or .pdf.
+    page : path-like or None
+        Where the page to sign goes as well.
     """
 
     SECTION: ClassVar[str] = "report"
@@ -738,7 +747,6 @@ class ReportFileSettings:
         "A column of subgroups. Repeatable.",
         flag="--subgroup",
         comment="columns whose groups are compared",
-        task=CLASSES,
     )
     radius: float | None = _option(
         "The radius that the text speaks of; for numbers that of their intervals.",
@@ -793,9 +801,16 @@ class ReportFileSettings:
         "A column that must not change an answer: promises about every row are added. Repeatable.",
         task=CLASSES,
     )
+    one_page: bool = _option(
+        "Only the page to sign, which prints to one A4 page.",
+        "truth",
+        default=False,
+        comment="also one_page.html, a page to sign",
+    )
     configuration: str | None = None
     notes: Sequence[str] = ()
     left_out: Sequence[str] = ()
+    page: PathLike | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -863,7 +878,7 @@ class RunSettings:
         flag=None,
         key="output",
         section="report",
-        comment=".html, .md, .tex or .json",
+        comment=".html, .pdf, .md, .tex or .json",
     )
     folder: str = _option(
         "Where results go.",

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand._core.arrays import FloatArray, Frozen, IntArray, freeze
+from derand._core.arrays import FloatArray, Frozen, IntArray, freeze, is_whole
 from derand._core.later import import_extra
 from derand._core.origin import refuse_other_rows
 from derand._core.progress import count, counting
@@ -238,7 +238,7 @@ def _as_table(model: Model, X: ArrayLike, certificates: Claimed) -> FloatArray:
 
 def choose_rows(n_rows: int, wanted: int | None, random_state: int) -> IntArray:
     """Which rows of a table are looked at: all, or so many at random, in order."""
-    if wanted is not None and (isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or wanted < 1):
+    if wanted is not None and (not is_whole(wanted) or wanted < 1):
         raise ValueError(f"`rows` must be a number of rows, 1 or larger, or None for all, got {wanted!r}.")
     if wanted is None or wanted >= n_rows:
         return np.arange(n_rows)

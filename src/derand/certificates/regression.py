@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import FloatArray, is_number
 from derand.certificates.classification import check_request, read_request, resolve_rows
 from derand.certificates.kinds import kind_of, stands_for_another
 from derand.certificates.results.certificates import Intervals, ToleranceRadii
@@ -172,7 +172,7 @@ def certify_radius_checked(
     """`certify_radius` for rows that were checked already."""
     ensemble = require_number(model)
     check_request(rule, proof, noise, [threat])
-    if not _is_number(tolerance) or not 0 <= tolerance < math.inf:
+    if not is_number(tolerance) or not 0 <= tolerance < math.inf:
         raise ValueError(f"`tolerance` must be a finite number, 0 or larger, got {tolerance!r}.")
     room = Fraction(float(tolerance)) * ensemble.levels
     asked = resolve_rows(threat, ensemble, noise, rows)
@@ -239,10 +239,6 @@ def check_radius(radius: float | None, norm: float | None) -> float:
                 f"`radius` must be None where limits alone say what may change (norm None), got {radius!r}."
             )
         return math.inf
-    if radius is None or not _is_number(radius) or not radius >= 0:
+    if radius is None or not is_number(radius) or not radius >= 0:
         raise ValueError(f"`radius` must be a number, 0 or larger, got {radius!r}.")
     return float(radius)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

@@ -15,7 +15,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from derand._core.arrays import Cells, FloatArray, Labels, Targets
+from derand._core.arrays import Cells, FloatArray, Labels, Targets, is_number, is_whole
 from derand._core.text import quote_short
 from derand.threat import Column, find_column
 from derand.train import MOST_COLUMNS, TrainingTable
@@ -25,13 +25,13 @@ ClassWeight = str | dict[Any, float] | None
 
 def check_whole(name: str, value: object, least: int) -> None:
     """Refuse what is not a whole number, `least` or larger."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+    if not is_whole(value) or value < least:
         raise ValueError(f"`{name}` must be a whole number, {least} or larger, got {value!r}.")
 
 
 def check_number(name: str, value: object, low: float, high: float) -> None:
     """Refuse what is not a number in (low, high]."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+    if not is_number(value):
         raise TypeError(f"`{name}` must be a number, got {value!r}.")
     if not low < value <= high or not np.isfinite(value):
         limit = "positive and finite" if high == np.inf else f"above {low:g} and at most {high:g}"
@@ -40,8 +40,7 @@ def check_number(name: str, value: object, low: float, high: float) -> None:
 
 def check_least(name: str, value: Any, least: float) -> None:
     """Refuse what is not a finite number, `least` or larger."""
-    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not (is_number and np.isfinite(value) and value >= least):
+    if not (is_number(value) and np.isfinite(value) and value >= least):
         raise ValueError(f"`{name}` must be a finite number, {least:g} or larger, got {value!r}.")
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import FloatArray, is_number
 from derand.certificates import Domain, Reason, Reasons, compute_reasons, find_labels, list_reasons, make_domain, prove
 from derand.estimators._showing import Shown, name_all
 from derand.explain import ModelPromises, Names, name_promises
@@ -74,16 +74,12 @@ def _measure_ranges(model: Model, table: FloatArray) -> dict[int, tuple[float, f
 
 
 def _read_ends(given: Any, column: str | int) -> tuple[float, float]:
-    if not isinstance(given, tuple | list) or len(given) != 2 or not all(_is_number(one) for one in given):
+    if not isinstance(given, tuple | list) or len(given) != 2 or not all(is_number(one) for one in given):
         raise TypeError(f"`domain` must give {column!r} a pair (lowest, highest), got {given!r}.")
     low, high = float(given[0]), float(given[1])
     if not low <= high:
         raise ValueError(f"`domain` must give {column!r} a pair (lowest, highest) in this order, got {given!r}.")
     return low, high
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def _read_values(given: Any, categories: Sequence[object], column: str | int) -> FloatArray:
@@ -188,7 +184,7 @@ def prove_table(
         for column, direction in (monotone or {}).items()
         if direction != 0
     }
-    if radius is not None and not (_is_number(radius) and 0 <= radius < np.inf):
+    if radius is not None and not (is_number(radius) and 0 <= radius < np.inf):
         raise ValueError(f"`radius` must be a number, 0 or larger, got {radius!r}.")
     if norm not in (1, 2, np.inf):
         raise ValueError(f"`norm` must be 1, 2 or inf, got {norm!r}.")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard, TypeVar, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand._core.arrays import EPSILON, FloatArray, Frozen
+from derand._core.arrays import EPSILON, FloatArray, Frozen, is_whole
 from derand.model._base import Contrast, Once
 from derand.model._decision import Argmax, Decision, Threshold, Value
 from derand.model._linear import add_products, bound_deviations, bound_products
@@ -192,7 +192,7 @@ class AdditiveEnsemble(Model):
         object.__setattr__(self, "terms", tuple(terms))
         object.__setattr__(self, "decision", decision)
         for name, value, least in (("n_features", n_features, 0), ("levels", levels, 1)):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            if not is_whole(value) or value < least:
                 raise ValueError(
                     f"`{name}` of AdditiveEnsemble must be a whole number, {least} or larger, got {value!r}."
                 )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._core.arrays import FloatArray, Frozen, IntArray, freeze
+from derand._core.arrays import FloatArray, Frozen, IntArray, freeze, is_whole
 
 MAX_SCORE = 2**53
 """Largest absolute score: beyond it a double no longer holds every integer."""
@@ -195,7 +195,7 @@ class Term(Frozen, ABC):
 
 
 def as_feature(value: Any, owner: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+    if not is_whole(value) or value < 0:
         raise ValueError(f"`feature` of {owner} must be a column number, 0 or larger, got {value!r}.")
     return int(value)
 

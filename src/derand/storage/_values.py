@@ -125,12 +125,14 @@ def _is_uneven(values: Sequence[str]) -> bool:
 
 def describe_threat(threat: Threat, name: str) -> dict[str, object]:
     """A threat by its fields."""
-    return {one.name: describe_value(getattr(threat, one.name), name) for one in dataclasses.fields(threat)}
+    told = {one.name: describe_value(getattr(threat, one.name), name) for one in dataclasses.fields(threat)}
+    return told if threat.linked else {key: value for key, value in told.items() if key != "linked"}
 
 
 def build_threat(field: Field) -> Threat:
     """A threat by its fields."""
-    fields = field.members(*(one.name for one in dataclasses.fields(Threat)))
+    names = [one.name for one in dataclasses.fields(Threat) if one.name != "linked"]
+    fields = field.members(*names, optional=("linked",))  # which older files lack
     return construct(partial(Threat, **{name: build_value(one) for name, one in fields.items()}), field)
 
 

@@ -253,6 +253,7 @@ def describe_threat(threat: Summary) -> dict[str, str]:
         "may become": "; ".join(
             f"{column} {', '.join(map(str, values))}" for column, values in threat["may_become"].items()
         ),
+        "linked": "; ".join(f"{column} = {formula}" for column, formula in threat["linked"].items()),
         "frozen columns": ", ".join(threat["frozen"]),
     }
     if norm is None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from derand._core.arrays import FloatArray, IntArray
 from derand._core.files import PathLike
 from derand.certificates import PROOFS, Certificates, Intervals, ToleranceRadii
-from derand.estimators import CertifiedClassifier, CertifiedRegressor
+from derand.fitted import FittedModel, answers_numbers
 from derand.storage import CertificateRecord, NumbersRequest
 from derand.tables import inspect_file
 
@@ -28,12 +28,12 @@ _VERDICTS = ("holds", "flips", "undecided")
 
 def read_claims(
     certified: PathLike,
-    estimator: CertifiedClassifier | CertifiedRegressor,
+    estimator: FittedModel,
     record: CertificateRecord,
     chosen: IntArray,
 ) -> Certificates | Intervals | ToleranceRadii:
     """What the file claims about the chosen rows."""
-    if isinstance(estimator, CertifiedRegressor):
+    if answers_numbers(estimator):
         if record.numbers is None:
             raise ValueError(f"{os.fspath(certified)} is about labels, but the model's answers are numbers.")
         return _read_numbers(certified, record, record.numbers, chosen)

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from derand._core.files import PathLike, require_writable
-from derand.app import Summary
-from derand.app.jobs._tasks import Spell, quote_parameter
+from derand.app import Spell, Summary, quote_parameter
 from derand.app.jobs._training_table import as_doubles
 from derand.app.settings import ImportSettings, fill_settings
 from derand.convert import (
@@ -33,7 +32,8 @@ from derand.convert import (
     read_file,
     read_model,
 )
-from derand.estimators import MOST_CLASSES, ImportedClassifier, ImportedRegressor, encode_rows, from_reading
+from derand.estimators import MOST_CLASSES, ImportedClassifier, ImportedRegressor, from_reading
+from derand.fitted import encode_rows
 from derand.storage import read_kind, save
 from derand.tables import ColumnKind, Labels, MatchedFile, inspect_file, match_file
 

@@ -15,8 +15,8 @@ from derand._core.origin import take_rows
 from derand._core.text import join_words, quote_short
 from derand.app.jobs._copying import Copies
 from derand.certificates import Certificates, Verifier, refine_changes
-from derand.estimators import encode_rows
 from derand.explain import Names, describe_change
+from derand.fitted import encode_rows
 from derand.metrics import encode_labels
 from derand.perturbation import Perturbation, resolve
 from derand.tables import MatchedFile, count_decimals

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray, is_whole
 from derand._core.threads import count_threads, run_blocks
 from derand.certificates.bounds.packing import Problem
 from derand.kernels import Backend, load_backend, require_gradual_underflow
@@ -65,7 +65,7 @@ def read_budget(budget: int | None) -> int:
     """The nodes that a search may look at, or an error; None is the default."""
     if budget is None:
         return DEFAULT_BUDGET
-    if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1:
+    if not is_whole(budget) or budget < 1:
         raise ValueError(
             f"`budget` must be a whole number of nodes, 1 or larger, got {budget!r}: leave it out for {DEFAULT_BUDGET}."
         )

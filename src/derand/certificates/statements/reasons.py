@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray, is_whole
 from derand.certificates.bounds.pairwise import build_pair
 from derand.certificates.labels import find_labels
 from derand.certificates.results.statements import Reason, Reasons
@@ -106,7 +106,6 @@ def compute_reasons(
     *,
     rule: str = "mean",
     costs: Mapping[int, int] | None = None,
-    n_jobs: int | None = None,
 ) -> Reasons:
     """For each row the fewest columns, or the cheapest by whole costs, that force its answer over a domain.
 
@@ -115,7 +114,7 @@ def compute_reasons(
     ensemble = require_sum(model, noise, rule)
     if not model.n_classes:
         raise ValueError("Reasons are for classes, got a model that answers with a number.")
-    labels = find_labels(model, rows, noise, rule="mean", n_jobs=n_jobs)
+    labels = find_labels(model, rows, noise, rule="mean")
     pairs = _Pairs(model, noise, domain)
     fixed = np.zeros(rows.shape, dtype=bool)
     proof, margin = np.zeros(len(rows), dtype=np.int64), np.full(len(rows), np.nan)
@@ -196,7 +195,7 @@ def _read_costs(costs: Mapping[int, int] | None, columns: IntArray, n_features: 
     """What holding each column costs, 1 where nothing is said."""
     price = np.ones(n_features, dtype=np.int64)
     for feature, cost in (costs or {}).items():
-        if isinstance(cost, bool) or not isinstance(cost, int | np.integer) or not 1 <= cost <= _LARGEST_COST:
+        if not is_whole(cost) or not 1 <= cost <= _LARGEST_COST:
             raise ValueError(f"`costs` must be whole numbers from 1 to {_LARGEST_COST}, got {cost!r}.")
         price[feature] = cost
     own = price[columns]

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import FloatArray, is_number
 from derand.estimators import CertifiedClassifier
 from derand.noise import Noise, as_noise, resolve_noise
 from derand.threat import Threat
@@ -125,7 +125,7 @@ def _choose_noises(
 
 def _as_magnitude(noise: Noise, value: Any) -> Noise:
     """A noise, or the given one with another magnitude."""
-    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
+    if is_number(value):
         changed: Any = {noise.parameter: float(value)}
         return replace(noise, **changed)
     return as_noise(value)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 from sklearn.base import clone
 
-from derand._core.arrays import BoolArray, FloatArray, Frozen, freeze
+from derand._core.arrays import BoolArray, FloatArray, Frozen, freeze, is_number
 from derand._core.text import format_exactly, format_percent, format_short_down
 from derand.estimators import CertifiedClassifier
 from derand.estimators.tuning._candidates import NOISE, RADIUS
@@ -195,7 +195,7 @@ def simplify_value(value: object) -> float | str | None:
     """A value of a parameter as a number, or as text: a noise as it is written."""
     if value is None or isinstance(value, str):
         return value
-    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
+    if is_number(value):
         return value.item() if isinstance(value, np.generic) else value
     return str(value)
 

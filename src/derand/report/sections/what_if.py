@@ -242,8 +242,8 @@ def _describe_how(inputs: Inputs) -> str:
             "some 10 digits."
         ),
         "vote": (
-            f"{whose}share of noisy copies is computed from the distribution of the score, by the model's own tables; if "
-            "its grid is very fine, on a coarser one, and shown as a range that holds the true one."
+            f"{whose}share of noisy copies is computed from the distribution of the score, by the model's own tables; "
+            "if its grid is very fine, on a coarser one, and shown as a range that holds the true one."
         ),
         "median": (
             "the median of noisy copies is computed from the distribution of the score, by the model's own tables; if "

@@ -26,7 +26,8 @@ NeurIPS 2022), computed by `derand` and compared with the printed numbers. This 
 
 The second file lists every cell that differs, every claim of the text and our own baselines. To reproduce one table,
 name it: `python -m experiments reproduce tab:baseline-both`; `--list` prints all names. The results folder holds each
-table, cell by cell, as Markdown, LaTeX and JSON, and each figure as SVG and PNG.
+table, cell by cell, as Markdown, LaTeX and JSON, and each figure as SVG and PNG. `python -m experiments datasets` says
+which data files are needed and where they are looked for.
 
 A cell agrees if it is within 0.3 points, or 0.01 of radius, of the printed number for results of one split, and within
 0.6 points or one published deviation for results of five folds and of sampling. Tolerances are wider for RobTreeBoost

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+Numbers = NDArray[Any]
+"""Numbers of any type: doubles, whole numbers of 1 to 8 bytes, booleans."""
 Labels = NDArray[Any]
 """Labels of classes: whole numbers, texts or booleans."""
 Targets = NDArray[Any]

@@ -19,6 +19,10 @@ from derand.model import AdditiveEnsemble, CategoryShape, GridShape, Line, Shape
 from derand.noise import Noise
 from derand.tables import Labels, TableEncoding
 
+Fitted = Any
+"""A fitted model or step of another library, or a part of one: these have no types."""
+Cell = Any
+"""What stands in a cell of a table: a number, text, a date, a boolean or None."""
 RawScores = Callable[[FloatArray], FloatArray]
 AnyShape = TypeVar("AnyShape", Shape, GridShape, CategoryShape, Line, TreeShape)
 FINEST_LEVELS = 2**52
@@ -154,8 +158,8 @@ class Reading:
             return -np.asarray(scores(rows), dtype=np.float64)
 
         def turn_fields(part: AnyShape, *names: str) -> AnyShape:
-            given: dict[str, Any] = {name: getattr(part, name) for name in names}
-            turned: dict[str, Any] = {name: None if one is None else -np.asarray(one) for name, one in given.items()}
+            given: dict[str, object] = {name: getattr(part, name) for name in names}
+            turned: dict[str, Cell] = {name: None if one is None else -np.asarray(one) for name, one in given.items()}
             return part._replace(**turned)
 
         return replace(

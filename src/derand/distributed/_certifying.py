@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from derand._core.origin import Frame
 from derand.storage import load_bytes, write_bytes
 
 
@@ -68,7 +69,7 @@ def _make_meta(estimator: Any, options: dict[str, object]) -> Any:
 
 
 def _certify_part(
-    frame: Any, content: bytes, options: dict[str, Any], columns: tuple[list[str], list[str]], meta: object
+    frame: Frame, content: bytes, options: dict[str, Any], columns: tuple[list[str], list[str]], meta: object
 ) -> object:
     if not len(frame):
         return meta

@@ -34,7 +34,7 @@ Combine = Callable[[list[Result]], Result]
 class Part(Protocol):
     """Some rows of a table, read batch by batch."""
 
-    def read_batches(self) -> Iterator[Any]: ...
+    def read_batches(self) -> Iterator[object]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class FramePart:
 
     table: object
 
-    def read_batches(self) -> Iterator[Any]:
+    def read_batches(self) -> Iterator[object]:
         yield self.table
 
 
@@ -55,7 +55,7 @@ class FilePart:
     groups: tuple[int, ...]
     columns: tuple[str, ...] | None = None
 
-    def read_batches(self) -> Iterator[Any]:
+    def read_batches(self) -> Iterator[object]:
         """Tables of at most so many rows that memory does not grow with the part."""
         import pyarrow as pa
 

@@ -22,7 +22,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from derand._core.arrays import Cells, FloatArray, PlotAxes, Targets
 from derand._core.finite import refuse_masked
-from derand._core.origin import Origin, refuse_other_rows
+from derand._core.origin import Frame, Origin, refuse_other_rows
 from derand._core.progress import listen, print_line, tell
 from derand._core.threads import count_threads
 from derand._core.units import NamedUnits
@@ -231,7 +231,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
             for one in as_threats(l0, unseen, None)
         ]
 
-    def decode_rows(self, rows: FloatArray, like: object = None) -> Any:
+    def decode_rows(self, rows: FloatArray, like: object = None) -> Frame:
         """Rows as the model reads them, such as witnesses, back in the words of the table that it was trained on.
 
         Parameters
@@ -319,7 +319,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
         check_is_fitted(self)
         return self._encode_table(as_table(X, self.encoding_) if is_row_mapping(X) else X)
 
-    def _encode_table(self, X: Any) -> FloatArray:
+    def _encode_table(self, X: object) -> FloatArray:
         """`_encode_rows` for a table."""
         refuses = set(self.ensemble_.refuses_missing)
         may_miss = [column for column in self.encoding_.numerical if column not in refuses]
@@ -358,7 +358,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
         """The noise that is asked for, without the units of `scaling`."""
         return resolve_noise(self.noise, self._default_noise, self.default_threat.norm)
 
-    def _check_table(self, X: Any, reset: bool) -> object:
+    def _check_table(self, X: Frame, reset: bool) -> object:
         """X as a frame, or as an array of two dimensions whose cells are not looked at yet."""
         refuse_masked(X)
         if is_frame(X):

@@ -17,6 +17,7 @@ from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from derand._core.arrays import BoolArray, FloatArray
+from derand._core.origin import Frame
 from derand.certificates import expect_margins, measure_margins, refuse_noise_on_trees
 from derand.convert import (
     Reading,
@@ -402,7 +403,7 @@ def _name_classes(reading: Reading, classes: ArrayLike) -> Reading:
 
 def from_reading(
     reading: Reading,
-    X: Any,
+    X: Frame,
     *,
     noise: Noise | str | float | None,
     rule: str,

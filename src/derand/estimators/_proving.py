@@ -23,7 +23,7 @@ from derand.tables import TableEncoding
 from derand.threat import find_column
 
 Columns = str | int | Sequence[str | int] | Sequence[Sequence[str | int]]
-DomainOption = Mapping[str | int, Any] | None
+DomainOption = Mapping[str | int, object] | None
 _DIRECTIONS = {1: "increasing", -1: "decreasing"}
 
 
@@ -112,7 +112,7 @@ def require_inside(estimator: Shown, rows: FloatArray, domain: DomainOption, rea
 
 def compute_table_reasons(
     estimator: Shown,
-    classes: NDArray[Any],
+    classes: NDArray[np.generic],
     request: Asked,
     domain: DomainOption,
     *,
@@ -159,7 +159,7 @@ def _read_sets(columns: Columns | None, encoding: TableEncoding) -> list[list[in
 
 def prove_table(
     estimator: Shown,
-    classes: NDArray[Any],
+    classes: NDArray[np.generic],
     request: Asked,
     *,
     has_rows: bool,

@@ -17,6 +17,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from derand._core.arrays import FloatArray
+from derand._core.origin import Frame
 from derand._core.progress import counting
 from derand.certificates import (
     IntervalAttacks,
@@ -244,7 +245,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
 
     def prove(
         self,
-        X: Any = None,
+        X: Frame = None,
         *,
         monotone: Mapping[str | int, Any] | None = None,
         domain: DomainOption = None,

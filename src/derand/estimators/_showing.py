@@ -80,7 +80,7 @@ def keep_densities(rows: FloatArray, encoding: TableEncoding) -> dict[int, Densi
     return {at: measure_density(some[:, at], at in encoding.categories) for at in range(encoding.n_features)}
 
 
-def as_table(X: object, encoding: TableEncoding) -> Any:
+def as_table(X: object, encoding: TableEncoding) -> object:
     """Rows as a table; one row may be a Series, a mapping, or an array of one dimension."""
     if is_frame(X):
         return X

@@ -19,6 +19,7 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state, get_tags
 
 from derand._core.arrays import FloatArray, IntArray, Targets
+from derand._core.origin import Frame
 from derand._core.text import quote_short
 from derand.convert import Reading, read_model
 from derand.estimators._base import DEFAULT_NOISE, Columns
@@ -123,7 +124,7 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
             )
 
     def _compare(
-        self, X: Any, target: Targets, weights: FloatArray | None, rng: np.random.Generator
+        self, X: Frame, target: Targets, weights: FloatArray | None, rng: np.random.Generator
     ) -> tuple[str, ...]:
         """What to say where the smoothed model is worse than a plain one, on training rows, or answers one label."""
         n_rows = len(target)
@@ -336,7 +337,7 @@ class SmoothedRegressor(SmoothedEstimator, ImportedRegressor):
         return 1 - float(((answers - target) ** 2).sum()) / spread if spread else math.nan
 
 
-def as_stored(model: object) -> Any:
+def as_stored(model: object) -> object:
     """What a file holds of a model: of a smoothed one what was trained, as an imported one with its noise and rule."""
     if not isinstance(model, SmoothedEstimator):
         return model

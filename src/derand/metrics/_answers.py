@@ -158,7 +158,7 @@ class AnswerMetrics(Frozen):
         return measure_entropy(self.confusion.sum(axis=1) / self.n_rows)
 
     @property
-    def only_answer(self) -> Any | None:
+    def only_answer(self) -> object | None:
         """The answer that every row got; None where there were several."""
         given = np.flatnonzero(self.confusion.sum(axis=0))
         return self.classes[given[0]] if given.size == 1 else None
@@ -187,7 +187,7 @@ class AnswerMetrics(Frozen):
         }
 
     @property
-    def cheapest_label(self) -> Any | None:
+    def cheapest_label(self) -> object | None:
         """The constant answer that costs least; None without costs."""
         return None if self.costs is None else self.classes[int(self._constant_costs.argmin())]
 

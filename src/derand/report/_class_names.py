@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def rename_classes(model: Any, names: Mapping[Any, str]) -> Any:
+def rename_classes(model: Any, names: Mapping[object, str]) -> object:
     """A copy of a fitted classifier that answers with other names; classes that are not named keep their own."""
     if not hasattr(model, "classes_"):
         raise ValueError(

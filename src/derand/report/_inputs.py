@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from derand._core.arrays import BoolArray, FloatArray
-from derand._core.origin import Origin
+from derand._core.origin import Frame, Origin
 from derand._core.text import format_short
 from derand.certificates import (
     Certificates,
@@ -383,7 +383,7 @@ def _list_threats(subject: Subject, asked: ReportSettings) -> tuple[list[Threat]
     return [own.name_columns(names, units=units)], True
 
 
-def _certify_bare(subject: Subject, X: Any, threats: list[Threat], asked: ReportSettings) -> list[Certificates]:
+def _certify_bare(subject: Subject, X: Frame, threats: list[Threat], asked: ReportSettings) -> list[Certificates]:
     rule = asked.rule or "vote"
     if asked.threat is not None:
         return [certify(subject.model, X, subject.noise, rule=rule, proof=asked.proof, threat=threats[0])]

@@ -108,7 +108,7 @@ def write_bytes(model: object) -> bytes:
     return content
 
 
-def load_bytes(content: bytes) -> Any:
+def load_bytes(content: bytes) -> object:
     """The model of which `write_bytes` gave the content of a file."""
     return _build(open_document(parse_document(content)))
 

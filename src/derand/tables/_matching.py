@@ -172,7 +172,7 @@ class MatchedFile:
         return np.asarray(self.classes[[codes[value] for value in values]])
 
 
-def make_unseen(known: tuple[Any, ...]) -> Any:
+def make_unseen(known: tuple[Any, ...]) -> object:
     """Some value that is not among the categories; None where there is no other."""
     kind = kind_of_values(known)
     if kind is ColumnKind.TEXT:

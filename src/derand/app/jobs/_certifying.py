@@ -43,7 +43,7 @@ RADII = (0.0, 0.25, 0.5, 1.0)
 class _Parts(NamedTuple):
     """What is written of a batch."""
 
-    results: Mapping[str, Any]
+    results: Mapping[str, object]
     n_rows: int
 
 
@@ -211,7 +211,7 @@ class _Labels:
         grades = None if truth is None else grade_rows(self.estimator, rows, found)
         self.tally.add(found, truth, grades, self.source, batch)
 
-    def list_asked(self) -> dict[str, Any]:
+    def list_asked(self) -> dict[str, object]:
         """What is told of a request of labels alone."""
         witness = None if self.asked.witness is None else os.fspath(self.asked.witness)
         return {"witness": witness, "l0": self.request.resolved.l0}
@@ -231,7 +231,7 @@ class _Values(_Labels):
         """Count a batch."""
         self.tally.add(found, truth, self.source, batch)
 
-    def list_asked(self) -> dict[str, Any]:
+    def list_asked(self) -> dict[str, object]:
         """What is told of a request of numbers alone."""
         assert self.request.numbers is not None
         return {"radius": self.request.numbers.radius, "tolerance": self.request.numbers.tolerance}

@@ -57,7 +57,9 @@ class Copies(NamedTuple):
         first = {} if self.identity is None else {self.identity: _copy(batch, self.identity)}
         return {**first, **results, **{name: _copy(batch, name) for name in self.kept}}
 
-    def join_changed(self, batch: pa.Table, own: Mapping[str, object], changed: Mapping[str, object]) -> dict[str, Any]:
+    def join_changed(
+        self, batch: pa.Table, own: Mapping[str, object], changed: Mapping[str, object]
+    ) -> dict[str, object]:
         """What is written of changed rows: the id, our columns, the columns of the model, and others.
 
         Ours, and an id that is a column of the model, get an underscore where a column of the data has their name;
@@ -65,7 +67,7 @@ class Copies(NamedTuple):
         """
         last = {name: _copy(batch, name) for name in self.kept if name not in changed}
         first = {} if self.identity is None else {self.identity: _copy(batch, self.identity)}
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         for name, values in {**first, **own}.items():
             free = name
             while free in changed or free in last or free in found:

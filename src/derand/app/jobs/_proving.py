@@ -20,7 +20,7 @@ from derand.tables import TableEncoding, match_file
 
 
 def prove_file(
-    model: PathLike, data: PathLike | None = None, settings: ProveSettings | None = None, **options: Any
+    model: PathLike, data: PathLike | None = None, settings: ProveSettings | None = None, **options: object
 ) -> Summary:
     """What holds for every row that a saved model can get.
 
@@ -77,7 +77,7 @@ def prove_file(
     }
 
 
-def _read_rows(estimator: CertifiedClassifier | CertifiedRegressor, data: PathLike, target: str | None) -> Any:
+def _read_rows(estimator: CertifiedClassifier | CertifiedRegressor, data: PathLike, target: str | None) -> object:
     classes = estimator.classes_ if isinstance(estimator, CertifiedClassifier) else None
     source = match_file(data, estimator.encoding_, target=target, classes=classes)
     return source.split(source.read_all(), first_row=1)[0]

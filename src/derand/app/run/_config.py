@@ -65,7 +65,7 @@ class RunConfig:
 
     path: Path
     sha256: str
-    settings: dict[str, dict[str, Any]]
+    settings: dict[str, dict[str, object]]
     threat: ThreatSection | None
 
     def section(self, name: str) -> dict[str, Any]:

@@ -241,7 +241,7 @@ def pack_terms(terms: Sequence[Term], grid: int = 1, common: SharedEdges | None 
     step = (int(np.gcd.reduce(np.concatenate(reduced))) if reduced else 1) or 1
     largest = sum(int(scores.max()) for scores in reduced) // step
     counts = [axis.edges.size for axis in axes]
-    nothing: list[NDArray[Any]] = [np.empty(0)]
+    nothing: list[NDArray[np.generic]] = [np.empty(0)]
     return PackedTerms(
         fixed=tuple(term for term in terms if not term.axes),
         missing_cells=tuple(

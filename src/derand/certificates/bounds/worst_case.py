@@ -17,7 +17,7 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray, Numbers
 from derand.certificates.bounds.curves import (
     OrientedTerm,
     name_shapes,
@@ -93,11 +93,11 @@ class Tables:
         self._counts = np.bincount(positions.curves, minlength=curves.ranges.size)
         self._spans: dict[int, IntArray] = {}
 
-    def list_arrays(self) -> list[NDArray[Any]]:
+    def list_arrays(self) -> list[Numbers]:
         """All that is kept, while others may be making more of it."""
         return collect_arrays([self.curves, *list(self._made.values())])
 
-    def _make(self, key: Any, make: Callable[[], Any]) -> Any:
+    def _make(self, key: Any, make: Callable[[], object]) -> Any:
         with self._lock:
             if key not in self._made:
                 self._made[key] = make()
@@ -181,7 +181,7 @@ class SmoothedCase(WorstCase):
         self._error = (UNEVEN + EPSILON * (positions.features.size + 16)) * total
         self._table_error = self._error + SUM_ERROR * total
 
-    def list_arrays(self) -> list[NDArray[Any]]:
+    def list_arrays(self) -> list[Numbers]:
         """Those of its tables, which it may share."""
         return self._tables.list_arrays()
 

@@ -127,7 +127,7 @@ class Tuning(Frozen):
         return int(allowed[order[-1]])
 
     @property
-    def recommended(self) -> Any:
+    def recommended(self) -> object:
         """The recommended value; None where there is none."""
         return None if self.chosen is None else self.values[self.chosen]
 

@@ -117,7 +117,7 @@ class BlockDescent:
         value = self.measure(weights)
         return Fit(value, value - self._bound(weights, _COLDEST, self._look(weights, _COLDEST))[0])
 
-    def _set_groups(self, *index: NDArray[Any]) -> tuple[GroupMap, FloatArray]:
+    def _set_groups(self, *index: NDArray[np.generic]) -> tuple[GroupMap, FloatArray]:
         """Groups of rows, from the indices of their multipliers of numbers and of categories, which need not be whole;
         and what rows of each begin with, but for the intercept."""
         layout, target = self._layout, self._target.astype(np.int64)
@@ -137,7 +137,7 @@ class BlockDescent:
         layout = self._layout
         if not layout.has_choice:
             return
-        chosen: list[NDArray[Any]] = []
+        chosen: list[NDArray[np.generic]] = []
         for kind, one in enumerate((layout.numbers, layout.categories)):
             count = one.signs.size // 2
             if count == 1:
@@ -311,7 +311,7 @@ def _begin(sizes: Any) -> IntArray:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def _describe_number(column: NumberColumn) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
+def _describe_number(column: NumberColumn) -> tuple[NDArray[np.generic], NDArray[np.generic], FloatArray]:
     """The points of a column, what each weight adds there; the point of each place of each code; what it costs."""
     n_bins, n_places, size = column.basis.shape
     flat = np.ascontiguousarray(column.basis.reshape(n_bins * n_places, size))
@@ -329,7 +329,9 @@ def _describe_number(column: NumberColumn) -> tuple[NDArray[Any], NDArray[Any], 
     return points, places, costs
 
 
-def _describe_category(column: CategoryColumn, may_change: bool) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
+def _describe_category(
+    column: CategoryColumn, may_change: bool
+) -> tuple[NDArray[np.generic], NDArray[np.generic], FloatArray]:
     """A point for each weight, and one for what weighs nothing."""
     size = column.n_weights
     points = np.eye(size + 1, size, dtype=np.float32)

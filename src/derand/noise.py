@@ -386,21 +386,19 @@ class Gaussian(Noise):
         return sum_by_smooth_cdf(levels, counts, candidates, _find_normal_share, self.sigma, self.reach)
 
     def radius(self, failure: ArrayLike) -> FloatArray:
-        from scipy.special import ndtri
-
-        mass = np.asarray(failure, dtype=np.float64)
-        return _round_down(-self.sigma * ndtri(np.minimum(mass, 0.5)), self.sigma)
+        mass = np.minimum(np.asarray(failure, dtype=np.float64), 0.5)
+        with np.errstate(divide="ignore"):
+            return self._reach_of(mass, np.log(mass))
 
     def radius_of_log(self, log_failure: ArrayLike) -> FloatArray:
-        from scipy.special import ndtri_exp
-
         log = np.asarray(log_failure, dtype=np.float64)
-        near, is_far = self.radius(exp_upward(log)), log < -_FAR
-        if not is_far.any():
-            return near
-        far = _round_down(-self.sigma * ndtri_exp(np.minimum(log, -_FAR)), self.sigma)
-        far = np.where(log < -5000, far * (1 - 1e-11), far)  # ndtri_exp was measured at 1e-12 there
-        return np.where(is_far, far, near)
+        return self._reach_of(np.minimum(exp_upward(log), 0.5), log)
+
+    def _reach_of(self, mass: FloatArray, log_mass: FloatArray) -> FloatArray:
+        """A lower bound of the distance beyond which a tail has the mass; by its logarithm where it is small."""
+        from derand.kernels.cells.quantile import upper_quantile
+
+        return _round_down(self.sigma * upper_quantile(mass, log_mass), self.sigma)
 
     def failure_at(self, radius: ArrayLike) -> FloatArray:
         from scipy.special import ndtr

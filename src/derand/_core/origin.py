@@ -16,6 +16,10 @@ import numpy as np
 from derand._core.arrays import Cells, IntArray
 from derand._core.later import import_extra
 
+Cell = Any
+"""What stands in a cell of a table: a number, text, a date, a boolean or None."""
+Fitted = Any
+"""A fitted estimator, model or step, ours or of another library, or a part of one."""
 Frame = Any
 """A table of pandas, polars or pyarrow, or an array: a type that depends on what users gave."""
 Columns = Mapping[str, Cells]

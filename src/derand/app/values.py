@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 RECORD = "run.json"
 """The record of a run, beside its results."""
+EVIDENCE = "evidence.md"
+"""The facts of a run in words, beside its report."""
 MODEL = "model.json"
 """The model that a run trains."""
 _MISTAKES = "false_negative=5,false_positive=1"

@@ -167,7 +167,7 @@ class _LinearSum:
         for at, slope, inexact in self.slopes:
             unit = Fraction(1) if self.threat.norm in (0, None) else self.threat.unit(at)
             error, x = inexact + rounding * abs(slope), float(self.row[at])
-            reached = self.threat.interval(at, x)
+            reached = self.threat.reach(at, self.row.tolist())
             ends = [None if math.isinf(end) else abs(Fraction(end) - Fraction(x)) for end in reached]
             if abs(slope) > error:
                 ends = [ends[0] if (slope > 0) == bool(side) else ends[1]]

@@ -14,12 +14,13 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand._core.arrays import Numbers
+from derand._core.arrays import FloatArray, IntArray, Numbers
 from derand._core.finite import cast_exactly, refuse_masked, require_finite, require_unchanged
 from derand._core.threads import share_out
 from derand._core.units import require_numbered
 from derand.certificates.bounds.missing import fill_missing
 from derand.certificates.bounds.packing import MAX_SUPPORT, pack_terms, pose_problem
+from derand.certificates.bounds.tree_labels import is_sure_label
 from derand.certificates.bounds.worst_case import NORMS
 from derand.certificates.kinds import Kind, Linear, Majority, OneSum, Pairwise, Trees, kind_of
 from derand.certificates.results.certificates import Certificates, Distribution
@@ -35,6 +36,7 @@ from derand.certificates.rules.base import (
 )
 from derand.certificates.rules.registry import RULES, find_rule
 from derand.certificates.search.feasible_set import Target, are_same
+from derand.certificates.search.linked import follow_links
 from derand.certificates.search.tree_witnesses import settle_witnesses
 from derand.certificates.search.witness import Verifier, search_seen_first, shrink_witnesses
 from derand.kernels import DEFAULT_BACKEND, NotFiniteError, as_device
@@ -279,12 +281,21 @@ def _add_witnesses(certificates: Certificates, model: Model, rows: Numbers, pert
         asked = model, certificates.noise, certificates.rule, perturbation
         target = Target(*asked)
         flips[at], witness[at] = search_seen_first(target, own, labels)
+        if perturbation.links:
+            flips[at], witness[at] = follow_links(target, own, labels, witness[at])
         found, at = flips[at], at[flips[at]]
         verifier = Verifier(*asked, own[found], labels[found], with_error=True)
         witness[at] = shrink_witnesses(verifier, witness[at])
-        changes[at] = code_changes(own[found], witness[at], model.categorical_features)
+        changes[at] = _code_changes(own[found], witness[at], target)
         flipped[at] = target.label(witness[at]) if at.size else flipped[at]
     return replace(certificates, flips=flips, witness=witness, flipped=flipped, _changes=changes)
+
+
+def _code_changes(rows: FloatArray, witness: FloatArray, target: Target) -> NDArray[np.int8]:
+    """How each column was changed; linked ones follow, and do not count."""
+    changes = code_changes(rows, witness, target.model.categorical_features)
+    changes[:, [link.column for link in target.perturbation.links]] = 0
+    return changes
 
 
 def _add_searched(
@@ -292,6 +303,8 @@ def _add_searched(
 ) -> Certificates:
     """The same with what the search of a model with trees found."""
     own = np.asarray(rows, dtype=np.float64)
+    if target.perturbation.links:
+        found = _link_searched(found, target, own, certificates.label)
     settled = settle_witnesses(found, target, own, certificates.label)
     told = replace(certificates, witness=settled.witness)
     if target.perturbation.norm is None:
@@ -300,7 +313,7 @@ def _add_searched(
         ties = at[flipped[at] == certificates.label[at]]  # within rounding the library alone has answered
         if ties.size and target.library is not None:
             flipped[ties] = target.library(settled.witness[ties])
-        changes = code_changes(own, settled.witness, target.model.categorical_features)
+        changes = _code_changes(own, settled.witness, target)
         told = replace(told, flips=settled.flips, flipped=flipped, _changes=changes)
     return replace(
         told,
@@ -308,6 +321,16 @@ def _add_searched(
         attacked=settled.attacked,
         is_exact=settled.is_exact,
     )
+
+
+def _link_searched(found: SearchedRows, target: Target, rows: FloatArray, labels: IntArray) -> SearchedRows:
+    """What the search of trees found, as linked columns let it be; a row that is a tie as it is stays one."""
+    flips, witness = np.zeros(len(rows), dtype=bool), rows.copy()
+    is_own_tie = ~is_sure_label(target.model.members[0], rows)[1] if len(rows) else flips
+    at = np.flatnonzero((found.flips | found.is_tie) & ~is_own_tie)
+    if at.size:
+        flips[at], witness[at] = follow_links(target, rows[at], labels[at], found.witness[at])
+    return found._replace(flips=flips, witness=witness, is_tie=found.is_tie & ~flips)
 
 
 def _prefer_seen(

@@ -216,7 +216,7 @@ def require_number(model: Model) -> AdditiveEnsemble:
     (ensemble, *others) = as_model(model).members
     if others or model.weights is not None or ensemble.offset is None:
         raise ValueError(
-            "`model` must have a number as its answer, got one that tells classes apart: use `certify`, or give "
+            "`model` must have a number as its answer, got a classifier: use `certify`, or give "
             "AdditiveEnsemble the decision `Value`."
         )
     return ensemble

@@ -14,8 +14,8 @@ import numpy as np
 
 from derand._core.arrays import FloatArray
 from derand._core.later import import_extra
-from derand._core.origin import Frame
-from derand.convert._reading import Cell, Fitted, Reading
+from derand._core.origin import Cell, Fitted, Frame
+from derand.convert._reading import Reading
 from derand.model import CategoryShape, TreeShape
 from derand.tables import Category, ColumnKind, Labels, TableEncoding, kind_of_values
 
@@ -150,8 +150,8 @@ def clean_categories(values: Iterable[Cell], name: str | int) -> tuple[Category,
     plain = _as_plain(values)
     if None in plain:
         raise ValueError(
-            f"Column {name!r} has None among its categories, which scikit-learn tells from a missing value and a table "
-            "does not: use NaN for what is missing, or a word of its own."
+            f"Column {name!r} has None among its categories, which scikit-learn distinguishes from a missing value "
+            "and a table does not: use NaN for what is missing, or a word of its own."
         )
     return tuple(value for value in plain if value == value)  # noqa: PLR0124 - NaN is not itself
 

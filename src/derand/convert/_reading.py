@@ -9,20 +9,17 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from derand._core.arrays import EPSILON, BoolArray, FloatArray
+from derand._core.origin import Cell
 from derand.convert._edges import bracket_single
 from derand.model import AdditiveEnsemble, CategoryShape, GridShape, Line, Shape, TreeShape
 from derand.noise import Noise
 from derand.tables import Labels, TableEncoding
 
-Fitted = Any
-"""A fitted model or step of another library, or a part of one: these have no types."""
-Cell = Any
-"""What stands in a cell of a table: a number, text, a date, a boolean or None."""
 RawScores = Callable[[FloatArray], FloatArray]
 AnyShape = TypeVar("AnyShape", Shape, GridShape, CategoryShape, Line, TreeShape)
 FINEST_LEVELS = 2**52

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from derand._core.origin import Frame
+from derand._core.origin import Fitted, Frame
 from derand.storage import load_bytes, write_bytes
 
 
-def certify(estimator: Any, data: Any, *, keep: Sequence[str] = (), **asked: Any) -> Any:
+def certify(estimator: Fitted, data: Any, *, keep: Sequence[str] = (), **asked: Any) -> Any:
     """Certify every partition of a Dask dataframe; nothing is computed before its result is asked for.
 
     Parameters
@@ -62,7 +62,7 @@ def certify(estimator: Any, data: Any, *, keep: Sequence[str] = (), **asked: Any
     return data[every].map_partitions(_certify_part, content, options, (names, kept), meta, meta=meta)
 
 
-def _make_meta(estimator: Any, options: dict[str, object]) -> Any:
+def _make_meta(estimator: Fitted, options: dict[str, object]) -> Any:
     """The result of no rows."""
     row = estimator.decode_rows(np.zeros((1, estimator.encoding_.n_features)))
     return estimator.certify(row, **options).to_frame().iloc[:0]

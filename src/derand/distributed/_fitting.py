@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray
+from derand._core.origin import Fitted
 from derand._core.progress import tell
 from derand._core.text import quote_short
 from derand.distributed._parts import Parts, drop_empty
@@ -115,7 +116,7 @@ def _require_supported(estimator: object) -> None:
 
 
 def _fit(
-    estimator: Any, data: object, target: str, columns: Sequence[str] | None
+    estimator: Fitted, data: object, target: str, columns: Sequence[str] | None
 ) -> tuple[tuple[str, ...], str | None]:
     """Train; the warnings, and the message of the data checks."""
     parts = Parts.open(data, None if columns is None else (*columns, target))
@@ -151,7 +152,7 @@ def _fit(
 
 def _refuse_classes(estimator: object, classes: Labels, target: str) -> None:
     if classes.size < 2:
-        raise ValueError(f"{quote_short(target)} holds one label alone, {classes.tolist()}: there is nothing to learn.")
+        raise ValueError(f"{quote_short(target)} holds only one label, {classes.tolist()}: there is nothing to learn.")
     if classes.size > 2 and isinstance(estimator, AdditiveClassifier):
         raise ValueError(
             f"{quote_short(target)} holds {classes.size} classes: an AdditiveClassifier of several classes is trained "

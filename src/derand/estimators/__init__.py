@@ -10,12 +10,12 @@ from derand.estimators._ada_boost import RobAdaBoostClassifier
 from derand.estimators._additive import AdditiveClassifier
 from derand.estimators._additive_regressor import AdditiveRegressor
 from derand.estimators._base import DEFAULT_NOISE, CertifiedEstimator
-from derand.estimators._classifier import CertifiedClassifier, certify_encoded, fit_table, prove_encoded
+from derand.estimators._classifier import CertifiedClassifier, fit_table, prove_encoded
 from derand.estimators._conformal import ConformalPredictor
 from derand.estimators._imported import ImportedClassifier, ImportedRegressor, from_model, from_reading
 from derand.estimators._inputs import MOST_CLASSES, refuse_identifiers, resolve_class_weight
-from derand.estimators._inside import assemble, check_parameters, encode_rows, fit_checked, grade_rows, read_odds
-from derand.estimators._regressor import CertifiedRegressor, choose_radius
+from derand.estimators._inside import assemble, check_parameters, fit_checked
+from derand.estimators._regressor import CertifiedRegressor
 from derand.estimators._scoring import make_certified_scorer
 from derand.estimators._smoothed import SmoothedClassifier, SmoothedRegressor, as_stored
 from derand.estimators._stump_regressor import StumpRegressor
@@ -43,18 +43,13 @@ __all__ = [
     "StumpRegressor",
     "as_stored",
     "assemble",
-    "certify_encoded",
     "check_parameters",
-    "choose_radius",
-    "encode_rows",
     "fit_checked",
     "fit_table",
     "from_model",
     "from_reading",
-    "grade_rows",
     "make_certified_scorer",
     "prove_encoded",
-    "read_odds",
     "refuse_identifiers",
     "resolve_class_weight",
 ]

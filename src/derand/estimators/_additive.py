@@ -7,11 +7,9 @@ follows from their radius.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -31,12 +29,12 @@ from derand.estimators._inputs import (
     read_monotone,
     warn_of_gaps,
 )
-from derand.estimators._threshold import Cut, keep_sides
+from derand.fitted import Cut, FittedModel, compute_probabilities, make_trained_threat
 from derand.model import AdditiveEnsemble
 from derand.noise import Gaussian, Noise
 from derand.perturbation import check_columns
 from derand.tables import TableEncoding
-from derand.threat import Column, Threat, as_budget
+from derand.threat import Column, Threat, as_budget, refuse_linked
 from derand.train import AdditiveOptions, AdditiveTraining, TrainingTable, choose_noise, train_additive
 
 _NOISE_SHARES = (0.5, 0.25, 1.0)
@@ -63,9 +61,7 @@ class AdditiveEstimator(CertifiedEstimator):
     @property
     def default_threat(self) -> Threat:
         """What it was trained against, and what is certified where nothing else is asked for."""
-        if self.threat is None:
-            return Threat(norm=self.norm, l0=self.l0, frozen=tuple(self.frozen))
-        return self.threat if self.threat.norm != "auto" else replace(self.threat, norm=self.norm)
+        return make_trained_threat(self.norm, self.l0, self.frozen, self.threat)
 
     def _check_parameters(self) -> None:
         if self.threat is not None and not isinstance(self.threat, Threat):
@@ -93,6 +89,7 @@ class AdditiveEstimator(CertifiedEstimator):
     def _read_threat(self, table: TrainingTable) -> Threat:
         """What to train against, by numbers of columns; refused where the table has none of these."""
         threat = self._name_columns(self.default_threat)
+        refuse_linked(threat, "training")
         check_columns(threat, table.n_features, table.n_categories, table.numerical.tolist())
         return threat
 
@@ -350,11 +347,6 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         rows = self._encode_rows(X)
         return measure_margins(self.ensemble_, rows, self.noise_)
 
-    @property
-    def _gives_probabilities(self) -> bool:
-        """Whether `predict_proba` says how likely each class is: by the rule "mean"."""
-        return self.rule == "mean"
-
     def predict_proba(self, X: Frame) -> FloatArray:
         """Probabilities of the classes: the logistic function of the expected score, calibrated on rows left out.
 
@@ -372,10 +364,7 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         """
         if self.rule != "mean":
             return super().predict_proba(X)
-        odds = self.decision_function(X)
-        if self.classes_.size > 2:
-            return np.asarray(softmax(self.calibration_[0] * odds + self.calibration_[1:], axis=1))
-        return keep_sides(self._read_cut().read(odds), odds > 0, self._asked_threshold)
+        return compute_probabilities(self, self._encode_rows(X))
 
     def _read_cut(self) -> Cut:
         """Scores are logarithms of odds, calibrated on rows left out."""
@@ -383,4 +372,4 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
             raise ValueError(
                 f"Thresholds are moved of two classes, got {self.classes_.size}: weigh the classes by `class_weight`."
             )
-        return Cut("logit", *self.calibration_.tolist())
+        return FittedModel._read_cut(self)

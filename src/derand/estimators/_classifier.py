@@ -25,14 +25,12 @@ from derand.certificates import (
     Attacks,
     Certificates,
     Reasons,
-    TreeSearch,
     attack,
     certify_checked,
     expect_margins,
     explain,
     find_labels,
     place_scores,
-    read_budget,
     weigh_votes,
 )
 from derand.estimators._base import Training
@@ -49,6 +47,7 @@ from derand.estimators._proving import Columns as ProtectedColumns
 from derand.estimators._showing import as_table, name_all, name_unit
 from derand.estimators._threshold import MovableClassifier
 from derand.explain import Explanations, ModelPromises, RowExplanation, explain_label
+from derand.fitted import certify_encoded
 from derand.metrics import judge_labels
 from derand.noise import Noise
 from derand.tables import TableEncoding
@@ -314,11 +313,6 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         return found[0] if l0 is None or np.ndim(l0) == 0 else found
 
     @property
-    def _gives_probabilities(self) -> bool:
-        """Whether `predict_proba` says how likely each class is, and not a share of noisy copies or a score's place."""
-        return False
-
-    @property
     def _points(self) -> float:
         """How many whole scores are 1 of what is shown: of log-odds, where the score is one."""
         return float(self.ensemble_.members[0].levels) if self.score_is_log_odds else 1.0
@@ -562,34 +556,6 @@ def fit_table(
     classifier._move_as_asked()
     told = classifier._warn_of_one_label(table, totals, training)
     return (*warn_of_lone_labels(classes, table.target), *told, *training.warnings)
-
-
-def certify_encoded(
-    classifier: CertifiedClassifier,
-    rows: FloatArray,
-    threats: Sequence[Threat],
-    *,
-    rule: str | None = None,
-    proof: str = "best",
-    noise: Noise | str | float | None = None,
-    backend: str | None = None,
-    n_jobs: int | None = None,
-    budget: int | None = None,
-) -> list[Certificates]:
-    """`certify` for rows that `encode_rows` returned, for each of several threats that differ in `l0` alone."""
-    asked = [classifier._name_columns(one) for one in threats]
-    found = certify_checked(
-        classifier.ensemble_,
-        rows,
-        classifier._choose_noise(noise, *asked[:1]),
-        asked,
-        rule=rule or classifier.rule,
-        proof=proof,
-        backend=backend,
-        n_jobs=classifier.n_jobs if n_jobs is None else n_jobs,
-        search=TreeSearch(read_budget(budget), classifier._library),
-    )
-    return [one.with_classes(classifier.classes_, classifier.encoding_.names) for one in found]
 
 
 def prove_encoded(

@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from derand._core.arrays import Cells, FloatArray, Labels, Targets, is_number, is_whole
-from derand._core.origin import Frame
+from derand._core.origin import Fitted, Frame
 from derand._core.text import quote_short
 from derand.threat import Column, find_column
 from derand.train import MOST_COLUMNS, TrainingTable
@@ -53,7 +53,7 @@ def check_regularization(value: object) -> None:
         raise ValueError(f"`regularization` must be 'cv' or a number, got {value!r}.")
 
 
-def check_stump_parameters(estimator: Any) -> None:
+def check_stump_parameters(estimator: Fitted) -> None:
     """Refuse parameters with which no independent ensemble can be trained."""
     check_whole("levels", estimator.levels, 1)
     if estimator.split_step is not None:
@@ -205,7 +205,7 @@ def warn_of_lone_labels(classes: Labels, target: NDArray[np.uint8]) -> tuple[str
         return ()
     names = ", ".join(lone[:5]) + (", ..." if len(lone) > 5 else "")
     return (
-        f"{len(lone)} of {classes.size} classes {'is' if len(lone) == 1 else 'are'} there in one row alone ({names}): "
+        f"{len(lone)} of {classes.size} classes {'is' if len(lone) == 1 else 'are'} there in only one row ({names}): "
         "next to nothing can be learnt of that. Leave such rows out, or merge them into another class.",
     )
 
@@ -227,7 +227,7 @@ def read_weights(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise ValueError("`sample_weight` must be finite and not negative, got a negative weight, NaN or infinity.")
     if not weights.any():
-        raise ValueError("`sample_weight` must be positive for some row, got zeros alone.")
+        raise ValueError("`sample_weight` must be positive for some row, got only zeros.")
     return np.asarray(weights * (np.count_nonzero(weights) / weights.sum()))
 
 
@@ -352,8 +352,8 @@ def warn_of_gaps(groups: object, table: TrainingTable) -> tuple[str, ...]:
         return ()
     more = ", ..." if len(gaps) > 5 else ""
     return (
-        f"groups='auto' looks at columns without missing values alone, and so not at {', '.join(gaps[:5])}{more}: "
-        "fill the gaps for these to be grouped.",
+        f"groups='auto' looks only at columns without missing values, and so not at {', '.join(gaps[:5])}{more}: "
+        "fill the missing values for these to be grouped.",
     )
 
 

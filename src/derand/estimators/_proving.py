@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray, is_number
+from derand._core.origin import Cell
 from derand.certificates import Domain, Reason, Reasons, compute_reasons, find_labels, list_reasons, make_domain, prove
 from derand.estimators._showing import Shown, name_all
 from derand.explain import ModelPromises, Names, name_promises
@@ -144,11 +145,11 @@ def _read_sets(columns: Columns | None, encoding: TableEncoding) -> list[list[in
     """Sets of protected columns: a name, a list of names that change together, or several such lists."""
     if columns is None:
         return []
-    given: list[Any] = [columns] if isinstance(columns, str | int | np.integer) else list(columns)
+    given: list[Cell] = [columns] if isinstance(columns, str | int | np.integer) else list(columns)
     if not given:
         raise ValueError("`protected` must name a column, got an empty list.")
     is_nested = any(isinstance(one, list | tuple) for one in given)
-    sets: list[Any] = given if is_nested else [given]
+    sets: list[Cell] = given if is_nested else [given]
     found = []
     for one in sets:
         members = [one] if isinstance(one, str | int | np.integer) else list(one)

@@ -14,6 +14,7 @@ import numpy as np
 
 from derand._core.arrays import FloatArray, PlotAxes
 from derand._core.markup import write_block, write_table
+from derand._core.origin import Fitted
 from derand._core.text import format_count, format_exactly, join_words, plural, quote_short, shorten
 from derand.explain import SCALING_UNITS, Names
 from derand.explain.densities import Density, measure_density
@@ -218,7 +219,7 @@ def _read_columns(encoding: TableEncoding, columns: Sequence[str | int] | str | 
     return found
 
 
-def write_fitted(estimator: Any) -> str:
+def write_fitted(estimator: Fitted) -> str:
     """What there is to know of a fitted estimator, for notebooks."""
     encoding, model = estimator.encoding_, estimator.ensemble_
     facts: list[tuple[str, str]] = []

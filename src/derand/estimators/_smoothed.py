@@ -19,7 +19,7 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state, get_tags
 
 from derand._core.arrays import FloatArray, IntArray, Targets
-from derand._core.origin import Frame
+from derand._core.origin import Fitted, Frame
 from derand._core.text import quote_short
 from derand.convert import Reading, read_model
 from derand.estimators._base import DEFAULT_NOISE, Columns
@@ -153,7 +153,7 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         plain = clone(self.estimator)
         return self._fit_inner(plain, X, target, {} if weights is None else {_name_weights(plain): weights})
 
-    def _fit_inner(self, model: Any, rows: object, target: Targets, weights: dict[str, Any]) -> object:
+    def _fit_inner(self, model: Fitted, rows: object, target: Targets, weights: dict[str, Any]) -> object:
         """The inner model, trained."""
         return model.fit(rows, target, **weights)
 
@@ -285,7 +285,7 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
         X, classes, target, weights = self._read_labels(X, y, sample_weight)
         return self._train_inner(X, classes[target], weights)
 
-    def _fit_inner(self, model: Any, rows: object, target: Targets, weights: dict[str, Any]) -> object:
+    def _fit_inner(self, model: Fitted, rows: object, target: Targets, weights: dict[str, Any]) -> object:
         """Trained on the labels or, where it refuses these (XGBoost takes 0, 1, ... alone), on their numbers."""
         try:
             return model.fit(rows, target, **weights)

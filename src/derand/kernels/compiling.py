@@ -191,8 +191,8 @@ def _warn_of_no_cache(reason: str) -> None:
     if not _has_warned:
         _has_warned = True
         warnings.warn(
-            f"Compiled code is not kept on disk ({reason}): every process compiles anew, for some ten seconds or more. "
-            "Set NUMBA_CACHE_DIR to a folder that you alone can write, to compile only once.",
+            f"Compiled code is not kept on disk ({reason}): every process compiles, for some ten seconds or more. "
+            "Set NUMBA_CACHE_DIR to a folder that only you can write, to compile only once.",
             stacklevel=2,
         )
 

@@ -154,7 +154,7 @@ class GridTerm(Term):
             if is_missing.any() and not self.missing[k]:
                 raise ValueError(
                     f"`x` must hold numbers, got NaN for feature {feature}: this GridTerm has no cell for a missing "
-                    "value of it. Drop such rows or fill the gaps first, or give it cells with `missing`."
+                    "value of it. Drop such rows or fill the missing values first, or give it cells with `missing`."
                 )
             indices.append(np.where(is_missing, part.size + 1, np.searchsorted(part, column, side="right")))
         return pick_outputs(self.scores[np.ravel_multi_index(tuple(indices), self.shape)])

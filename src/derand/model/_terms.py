@@ -315,7 +315,7 @@ class StepFunction(Term):
         if self.missing is None:
             raise ValueError(
                 f"`x` must hold numbers, got NaN for feature {self.feature}: this StepFunction has no cell for a "
-                "missing value. Drop such rows or fill the gaps first, or give it a score with `missing`."
+                "missing value. Drop such rows or fill the missing values first, or give it a score with `missing`."
             )
         return np.where(is_missing if self.n_outputs == 1 else is_missing[..., None], self.missing, scores)
 

@@ -229,7 +229,7 @@ class TreeTerm(Term):
             if feature in self.features and np.isnan(values[:, self.features.index(feature)]).any():
                 raise ValueError(
                     f"`x` must hold numbers, got NaN for feature {feature}: these trees take no missing value of it. "
-                    "Drop such rows or fill the gaps first."
+                    "Drop such rows or fill the missing values first."
                 )
         size = max(_BLOCK // (self.roots.size * self.n_outputs), 1)
         found = np.zeros((len(values), self.n_outputs), dtype=leaves.dtype)

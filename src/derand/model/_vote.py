@@ -48,7 +48,7 @@ class WeightedVote(Model):
             if not isinstance(member, AdditiveEnsemble) or member.threshold is None:
                 raise TypeError(f"`members` of WeightedVote must be ensembles with a threshold, got {member!r}.")
             if member.is_linear:
-                raise ValueError("`members` of WeightedVote must not be linear models, which are certified alone.")
+                raise ValueError("`members` of WeightedVote must not be linear models, which are certified one by one.")
             if member.n_features != self.n_features:
                 raise ValueError(
                     "`members` of WeightedVote must read the same columns, got `n_features` "

@@ -29,7 +29,14 @@ from derand.storage._document import (
     read_json,
     write_document,
 )
-from derand.storage._estimators import CLASSIFIER, REGRESSOR, build_estimator, describe_estimator, list_estimators
+from derand.storage._estimators import (
+    CLASSIFIER,
+    REGRESSOR,
+    build_estimator,
+    build_stored,
+    describe_estimator,
+    list_estimators,
+)
 from derand.storage._fields import Field
 from derand.storage._models import MODEL_KINDS, describe_model
 from derand.storage._records import (
@@ -53,6 +60,7 @@ __all__ = [
     "load",
     "load_bytes",
     "load_record",
+    "load_stored",
     "mark_file",
     "read_json",
     "read_kind",
@@ -133,6 +141,11 @@ def load(path: PathLike) -> Any:
     return _check_file(path, _build)
 
 
+def load_stored(path: PathLike) -> Any:
+    """The same as `load`, but for estimators, of which what predicts and certifies is given: without scikit-learn."""
+    return _check_file(path, lambda fields: _build(fields, build_stored))
+
+
 def read_kind(path: PathLike) -> str:
     """What a model file holds, by its first fields: "classifier", "regressor", or a kind of bare model.
 
@@ -169,8 +182,8 @@ def _check_file(path: PathLike, read: Callable[[dict[str, Field]], Found]) -> Fo
         raise ValueError(f"{os.fspath(path)} is not a model file: {error}{hint}") from None
 
 
-def _build(fields: dict[str, Field]) -> object:
+def _build(fields: dict[str, Field], build: Callable[[Field, str], object] = build_estimator) -> object:
     kind = fields["kind"].choice(_KINDS)
     if kind in MODEL_KINDS:
         return MODEL_KINDS[kind][1](fields["model"])
-    return build_estimator(fields["model"], kind)
+    return build(fields["model"], kind)

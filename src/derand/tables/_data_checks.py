@@ -41,7 +41,7 @@ _LEAST_SENTINELS = 2
 _COUNTING = "has another whole number in every row, as row numbers and identifiers do"
 _NAMED = "is named like an identifier, and its whole numbers hardly repeat"
 _ORDERED = "rises or falls from row to row by whole numbers, as row numbers and identifiers do"
-_LEAK = "tells the target almost by itself: make sure that it is known before the target is, or leave it out"
+_LEAK = "predicts the target almost alone: make sure that it is known before the target, or leave it out"
 
 
 def sample_rows(n_rows: int) -> IntArray | None:
@@ -107,7 +107,7 @@ def check_sentinel(values: FloatArray) -> str | None:
     Examples
     --------
     >>> check_sentinel(np.array([3.0, -999.0, 41.0, -999.0, 12.0]))
-    'holds -999 in 2 cells, far outside its other numbers (3 to 41): if that stands for a missing one, empty the cells'
+    'holds -999 in 2 cells, far outside its other numbers (3 to 41): if that means missing, empty the cells'
     """
     present = np.sort(values[np.isfinite(values)])
     for end in (present[:1], present[-1:]):
@@ -118,7 +118,7 @@ def check_sentinel(values: FloatArray) -> str | None:
         if min(abs(end[0] - low), abs(end[0] - high)) > high - low > 0:
             return (
                 f"holds {end[0]:g} in {present.size - others.size} cells, far outside its other numbers ({low:g} to "
-                f"{high:g}): if that stands for a missing one, empty the cells"
+                f"{high:g}): if that means missing, empty the cells"
             )
     return None
 

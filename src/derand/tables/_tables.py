@@ -20,7 +20,7 @@ import numpy as np
 
 from derand._core.arrays import Cells, FloatArray, IntArray
 from derand._core.finite import cast_exactly, require_unchanged
-from derand._core.origin import Frame, find_library, take_rows
+from derand._core.origin import Cell, Frame, find_library, take_rows
 from derand.tables._kinds import Category, ColumnKind, is_missing, kind_of_arrow_type, kind_of_cell, kind_of_letter
 
 if TYPE_CHECKING:
@@ -390,7 +390,7 @@ def _read_dates(array: Cells) -> Cells:
     """Dates and times as numpy's; those with a time zone in universal time."""
     if array.dtype.kind == "M":
         return array.astype("datetime64[us]")
-    dates: list[Any] = [None if is_missing(value) else value for value in array.tolist()]
+    dates: list[Cell] = [None if is_missing(value) else value for value in array.tolist()]
     zoned = {at: value for at, value in enumerate(dates) if getattr(value, "tzinfo", None) is not None}
     for at, value in zoned.items():
         dates[at] = value.astimezone(datetime.UTC).replace(tzinfo=None)

@@ -34,7 +34,7 @@ def certify_many(
             raise ValueError(f"--{name} is for one file, and these are many: leave it out.")
     if read_kind(model) != "regressor":
         for name in list_of_other_task(asked, CLASSES):
-            raise ValueError(f"--{name} is for models of numbers, and {model} tells classes apart.")
+            raise ValueError(f"--{name} is for regression models, and {model} is a classifier.")
     workers = many.workers if many.scheduler is not None else many.workers or count_threads()
     where: dict[str, Any] = {"scheduler": many.scheduler, "workers": workers, "resume": many.resume}
     given = {name: getattr(asked, name) for name in (*list_given(asked), "changes")}

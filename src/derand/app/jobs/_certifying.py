@@ -17,18 +17,17 @@ import numpy as np
 from derand._core.arrays import Cells
 from derand._core.files import PathLike
 from derand._core.threads import count_threads
-from derand.app import Summary
-from derand.app.jobs._classifiers import load_estimator, refuse_other_task
+from derand.app import Spell, Summary, quote_parameter
+from derand.app.jobs._classifiers import load_fitted, refuse_other_task
 from derand.app.jobs._copying import NUMBER_COLUMNS, RESULT_COLUMNS, Copies
 from derand.app.jobs._pipeline import run_pipeline
 from derand.app.jobs._recording import require_places, write_record
 from derand.app.jobs._request import Request, ValueRequest, note_other_answers
 from derand.app.jobs._tally import IntervalTally, Tally
-from derand.app.jobs._tasks import Spell, quote_parameter
 from derand.app.jobs._witnesses import Witnesses
 from derand.app.settings import CertifySettings, fill_settings
 from derand.certificates import Certificates, Intervals, ToleranceRadii
-from derand.estimators import CertifiedRegressor, grade_rows
+from derand.fitted import FittedModel, answers_numbers, grade_rows
 from derand.noise import resolve_noise
 from derand.storage import find_record
 from derand.tables import match_file, write_batches
@@ -116,9 +115,9 @@ def certify_file(
     resolve_noise(asked.noise)  # refused before any file is looked at
     threat_files = [asked.threat] if isinstance(asked.threat, str | os.PathLike) else []
     _require_places(output, asked.witness, [model, data, *threat_files])
-    estimator = load_estimator(model)
+    estimator = load_fitted(model)
     refuse_other_task(asked, estimator, model, spell)
-    answers = (_Values if isinstance(estimator, CertifiedRegressor) else _Labels)(estimator, data, asked)
+    answers = (_Values if answers_numbers(estimator) else _Labels)(estimator, data, asked)
     source, request, tally = answers.source, answers.request, answers.tally
     with ExitStack() as files:
         arrow = source.file.is_arrow_stream
@@ -176,7 +175,7 @@ class _Labels:
     tally: Any
     taken: tuple[str, ...] = RESULT_COLUMNS
 
-    def __init__(self, estimator: Any, data: PathLike, asked: CertifySettings) -> None:
+    def __init__(self, estimator: FittedModel, data: PathLike, asked: CertifySettings) -> None:
         self.estimator, self.asked = estimator, asked
         self.copies = Copies.choose(asked.identity, asked.keep, self.taken)
         classes = getattr(estimator, "classes_", None)

@@ -10,26 +10,20 @@ import os
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from derand._core.files import PathLike, require_writable
+from derand._core.origin import Fitted
 from derand._core.text import format_percent
-from derand.app import Summary
+from derand.app import Spell, Summary, quote_parameter
 from derand.app.jobs._classifiers import choose_model, find_trainer, make_estimator
 from derand.app.jobs._shapes import describe_shape
-from derand.app.jobs._tasks import Spell, quote_parameter, require_parameters, require_task, require_trainer
+from derand.app.jobs._tasks import require_parameters, require_task, require_trainer
 from derand.app.jobs._training_table import TrainingData, read_training_data
 from derand.app.settings import CLASSES, TrainSettings, fill_settings
-from derand.estimators import (
-    CertifiedClassifier,
-    CertifiedEstimator,
-    CertifiedRegressor,
-    certify_encoded,
-    encode_rows,
-    fit_checked,
-)
+from derand.estimators import CertifiedClassifier, CertifiedEstimator, CertifiedRegressor, fit_checked
+from derand.fitted import certify_encoded, encode_rows
 from derand.metrics import certified_accuracy
 from derand.noise import resolve_noise
 from derand.storage import save
@@ -141,7 +135,7 @@ def _list_warnings(caught: Iterable[warnings.WarningMessage]) -> list[str]:
     return [str(one.message) for one in caught if not issubclass(one.category, ColumnWarning)]
 
 
-def _find_radius(estimator: Any) -> float | None:
+def _find_radius(estimator: Fitted) -> float | None:
     """What an estimator was trained for; None where its trainer has no radius."""
     radius = estimator.get_params(deep=False).get("radius")
     return None if radius is None else float(radius)

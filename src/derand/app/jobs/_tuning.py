@@ -17,9 +17,8 @@ import numpy as np
 
 from derand._core.files import PathLike, replace_when_done, require_writable
 from derand._core.text import format_exactly
-from derand.app import Summary
+from derand.app import Spell, Summary, quote_parameter
 from derand.app.jobs._classifiers import choose_model, find_trainer, make_estimator
-from derand.app.jobs._tasks import Spell, quote_parameter
 from derand.app.jobs._training import read_fixed_threat
 from derand.app.jobs._training_table import read_training_data
 from derand.app.settings import NUMBER, OWN, TrainSettings, TuneSettings, fill_settings

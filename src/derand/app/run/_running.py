@@ -52,8 +52,9 @@ from derand.app.settings import (
     TrainSettings,
     list_keys,
 )
-from derand.app.values import MODEL, RECORD
+from derand.app.values import EVIDENCE, MODEL, RECORD
 from derand.estimators import CertifiedRegressor, check_parameters
+from derand.report import to_evidence
 from derand.storage import mark_file, read_json
 from derand.tables import inspect_file, match_file
 from derand.threat_text import read_threat
@@ -107,6 +108,10 @@ def run_file(path: PathLike = CONFIG, *, force: bool = False, told: Told = lambd
             "task": task,
             "held_out": run.held_out,
             "steps": steps,
+        }
+        if run.report is not None:
+            (draft / EVIDENCE).write_text(to_evidence(run.report, summary), encoding="utf-8")
+        summary |= {
             "folder": _relate(config.folder, config),
             "files": [{"file": one.name, "sha256": mark_file(one).sha256} for one in sorted(draft.iterdir())],
             "seconds": time.perf_counter() - start,
@@ -309,17 +314,17 @@ def _compare_results(config: RunConfig) -> int:
     if record.get("sha256") != _hash_record(record):
         raise ValueError(
             f"{config.folder / RECORD} does not match its own checksum: it was damaged, or edited by hand. Put the "
-            "file back, or make the results anew by `derand run`."
+            "file back, or run `derand run` again."
         )
     try:
         sums = {Path(one["file"]).name: one["sha256"] for one in record["files"]}
     except (TypeError, KeyError):
-        raise ValueError(f"{config.folder / RECORD} is damaged: make the results anew by `derand run`.") from None
+        raise ValueError(f"{config.folder / RECORD} is damaged: run `derand run` again.") from None
     for name, sha256 in sums.items():
         path = config.folder / name
         if not path.is_file() or mark_file(path).sha256 != sha256:
             what = "has another checksum than" if path.is_file() else "is missing, but stands in"
-            raise ValueError(f"{path} {what} {RECORD}: put the file back, or make the results anew by `derand run`.")
+            raise ValueError(f"{path} {what} {RECORD}: put the file back, or run `derand run` again.")
     return len(sums)
 
 
@@ -338,6 +343,7 @@ class _Run:
     def __init__(self, config: RunConfig, task: str, draft: Path, work: Path, told: Told) -> None:
         self._config, self._task, self._draft, self._told = config, task, draft, told
         self.held_out: Summary | None = None
+        self.report: Summary | None = None
         self._trained: Summary | None = None
         self._train = config.find_input("data", "train")
         test = config.find_input("data", "test")
@@ -424,12 +430,18 @@ class _Run:
             configuration=f"{config.path.name}, sha256 {config.sha256}",
             train=self._train if config.section("report").get("compare") is True else None,
             compare=config.find_input("report", "compare"),
+            one_page=False,
+            page=self._draft / config.outputs["page"] if "page" in config.outputs else None,
         )
         if self._trained is not None:
             unread = {one["name"]: one["detail"] for one in self._trained["columns"] if one["use"] == "ignored"}
             asked = replace(asked, notes=self._trained["warnings"], left_out=tell_unread(list(unread), unread))
         asked = replace(asked, title=asked.title or self._name_report())
-        return report_file(self._model, self._test, self._draft / config.outputs["report"], asked)
+        output = self._draft / config.outputs["report"]
+        return report_file(self._model, self._test, output, asked, keep=self._keep_report)
+
+    def _keep_report(self, report: Summary) -> None:
+        self.report = report
 
     def _name_report(self) -> str | None:
         """The title where rows were held out: the report's own would name a file that nobody knows."""

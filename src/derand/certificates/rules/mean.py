@@ -118,7 +118,7 @@ class Mean(SmoothedScore):
     def bound_interval(self, rows: FloatArray, radius: float) -> Ends:
         """The lowest and the highest expected score within the threat.
 
-        By more than it can be off, ends lie beyond the computed prediction, too (docs/regression.md).
+        By more than it can be off, ends lie beyond the computed prediction, too (docs/theory.md, section 15).
         """
         terms, wider = self._terms, self._problem.widening
         filled, box = self._fill(rows)
@@ -282,7 +282,7 @@ class ByMean(Rule):
     def check(self, noise: Noise | None, proof: str) -> None:
         """Refuse the paper's proof, which knows only votes."""
         if proof == "paper":
-            raise ValueError("`proof` must be 'best' under the rule 'mean', got 'paper': that one proves votes alone.")
+            raise ValueError("`proof` must be 'best' under the rule 'mean', got 'paper', which proves votes only.")
 
     def looks_on_device(self, problem: Problem, query: Query) -> bool:
         """Where a device takes the rows, and sees all columns."""

@@ -30,7 +30,7 @@ from derand.certificates.search.positions import Landscape, list_wide, pick
 from derand.model import AdditiveEnsemble, Model
 from derand.noise import Noise
 from derand.perturbation import Perturbation
-from derand.threat import Threat
+from derand.threat import Threat, refuse_linked
 
 _BLOCK_POSITIONS = 100
 _TURNS = 2
@@ -120,6 +120,7 @@ def attack_interval(
     ensemble = require_number(model)
     target, rows = read_target(ensemble, X, noise, threat, rule)
     asked, chosen = target.perturbation, target.noise
+    refuse_linked(asked.threat, "attacks on numbers")
     seed, size = read_seed(random_state), check_radius(radius, asked.norm)
     value = find_answers(ensemble, rows, chosen, rule=rule, n_jobs=n_jobs)
     answers, changed = np.stack([value, value]), np.stack([rows, rows])

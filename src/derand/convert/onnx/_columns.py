@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray
-from derand.convert._reading import Cell
+from derand._core.origin import Cell
 from derand.tables import ColumnKind, TableEncoding, make_unseen
 
 MATRIX = "X"

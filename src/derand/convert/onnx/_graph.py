@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand.convert._reading import Cell
+from derand._core.origin import Cell
 
 OPSETS = {"": 17, "ai.onnx.ml": 3}
 """Versions of the operators: those that runtimes of 2022 and later know."""

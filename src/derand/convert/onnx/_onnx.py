@@ -22,8 +22,8 @@ from derand import __version__
 from derand._core.arrays import EPSILON, FloatArray, IntArray, Numbers
 from derand._core.files import PathLike, replace_when_done
 from derand._core.later import import_extra
+from derand._core.origin import Fitted
 from derand.convert import Reading, probe_rows
-from derand.convert._reading import Fitted
 from derand.convert.onnx._columns import MATRIX, Column, list_columns
 from derand.convert.onnx._graph import LABEL_ENCODER, Graph
 from derand.convert.onnx._lookups import Cells, Lookup, tabulate

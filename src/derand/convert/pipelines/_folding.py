@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from derand._core.arrays import EPSILON, FloatArray, IntArray
+from derand._core.origin import Cell
 from derand.convert._cells import CellAxis, CellFunctions, Total, connect, is_small
 from derand.convert._forests import Forest, join_forests, open_shape, shape_forest
 from derand.convert._grids import grow_cells
-from derand.convert._reading import Cell, Reading
+from derand.convert._reading import Reading
 from derand.convert.pipelines._links import REFUSED, UNSEEN, Affine, Column, is_nan
 from derand.convert.pipelines._tree_folding import fold_forest
 from derand.model import Line, TreeShape

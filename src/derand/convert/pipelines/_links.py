@@ -13,8 +13,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from derand._core.arrays import EPSILON, FloatArray
+from derand._core.origin import Cell
 from derand.convert._edges import bisect_edges
-from derand.convert._reading import Cell
 
 _FAR = 1e100
 

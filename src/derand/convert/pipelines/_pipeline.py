@@ -14,8 +14,9 @@ from dataclasses import replace
 import numpy as np
 
 from derand._core.arrays import FloatArray
+from derand._core.origin import Fitted
 from derand.convert._columns import decode_rows
-from derand.convert._reading import Fitted, RawScores, Reading
+from derand.convert._reading import RawScores, Reading
 from derand.convert._registry import read_model
 from derand.convert.pipelines._folding import Folded, read_categories
 from derand.convert.pipelines._links import Column

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from derand._core.arrays import EPSILON, FloatArray
-from derand.convert._reading import Cell, Reading
+from derand._core.origin import Cell
+from derand.convert._reading import Reading
 from derand.convert.pipelines._links import Affine, Column, Fill
 from derand.noise import Noise
 
@@ -35,9 +36,9 @@ def fold_noise(
         if affine is None or not affine.slope or any(isinstance(link, Fill) for link in column.links):
             step = next((link.step for link in column.links if link.affine is None or isinstance(link, Fill)), "A step")
             raise ValueError(
-                f"{step} changes column {name(column.source)!r} before the noise of {reading.source}, and not by a "
-                "scale and a shift alone: leave the step out, since gaps and categories need none, or fit it with "
-                "noise='none' and rule='mean'."
+                f"{step} changes column {name(column.source)!r} before the noise of {reading.source}, and not only "
+                "by a scale and a shift: leave the step out, since missing values and categories need none, or fit it "
+                "with noise='none' and rule='mean'."
             )
         if used[column.source] > 1:
             raise ValueError(

@@ -15,10 +15,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from derand._core.arrays import FloatArray
-from derand._core.origin import Frame
+from derand._core.origin import Cell, Fitted, Frame
 from derand.convert._columns import clean_categories, decode_rows
 from derand.convert._edges import after
-from derand.convert._reading import Cell, Fitted
 from derand.convert.pipelines._links import REFUSED, Bins, Column, Encoder, Fill, IsMissing, IsWhole, Link, Ordered
 from derand.tables import TableEncoding
 
@@ -257,7 +256,7 @@ def _trace_function(step: Fitted, called: str, columns: Columns, seen: Seen) -> 
         given = getattr(function, "__name__", repr(function))
         _refuse(
             called,
-            f"its function {given!r} is not known to keep the order of numbers and to be computed alike everywhere; "
+            f"its function {given!r} is not known to keep the order of numbers and to be the same on every machine; "
             f"known are {', '.join(ORDERED_FUNCTIONS)} of numpy. Trees need no such step",
         )
     line = {"negative": (-1.0, 0.0), "positive": (1.0, 0.0)}.get(name)

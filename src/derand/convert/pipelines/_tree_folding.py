@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand._core.origin import Cell
 from derand.convert._forests import LEAF, UNSEEN, Forest
-from derand.convert._reading import Cell
 from derand.convert.pipelines._links import REFUSED, Column, is_nan
 from derand.convert.pipelines._links import UNSEEN as UNSEEN_CELL
 from derand.tables import TableEncoding

@@ -16,10 +16,10 @@ import numpy as np
 
 from derand._core.arrays import FloatArray, IntArray
 from derand._core.later import import_extra
+from derand._core.origin import Cell, Fitted
 from derand.convert._columns import require_fitted
 from derand.convert._edges import after_single
 from derand.convert._forests import LEAF
-from derand.convert._reading import Cell, Fitted
 from derand.convert._trees import DOUBLE, Tree, TreeReading
 from derand.tables import TableEncoding
 
@@ -103,7 +103,7 @@ def _refuse(parts: Mapping[str, Cell], loss: str, source: str, *, is_classifier:
     threshold = float(parts["model_info"].get("binclass_probability_threshold", 0.5))
     if threshold != 0.5:
         raise ValueError(
-            f"{source} tells its classes apart at a probability of {threshold}, and can be read where that is 0.5: "
+            f"{source} separates its classes at a probability of {threshold}, and can be read where that is 0.5: "
             "call `set_probability_threshold(0.5)`."
         )
     if loss not in ((*CLASSES, _OWN) if is_classifier else (*NUMBERS, *CLASSES)):
@@ -166,7 +166,7 @@ class _Columns:
 
     def _read_split(self, split: Mapping[str, Cell]) -> _Split:
         if split["split_type"] != "FloatFeature":
-            raise ValueError(f"A tree splits by {split['split_type']}, which cannot be read: train on numbers alone.")
+            raise ValueError(f"A tree splits by {split['split_type']}, which cannot be read: train on numbers only.")
         feature = self._features[int(split["float_feature_index"])]
         missing_left = feature["nan_value_treatment"] != "AsTrue"
         return int(feature["flat_feature_index"]), self._edges[float(split["border"])], missing_left

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 from derand._core.arrays import FloatArray, IntArray
+from derand._core.origin import Fitted
 from derand.convert._cells import CellAxis, CellFunctions, Total, connect, is_small
 from derand.convert._columns import choose_values, require_fitted
 from derand.convert._forests import Forest, join_forests, shape_forest
 from derand.convert._grids import grow_cells
-from derand.convert._reading import Fitted, RawScores, Reading
+from derand.convert._reading import RawScores, Reading
 from derand.convert._trees import DOUBLE, bound_sum_error
 from derand.tables import Labels, TableEncoding
 
@@ -75,7 +76,7 @@ def _require_link(model: Fitted, classes: Labels | None, n_outputs: int) -> None
     if classes is None:
         if model.link_ != "identity":
             raise ValueError(
-                f"The {kind} answers through the link {model.link_!r}, so that its numbers are no sum of functions: "
+                f"The {kind} answers through the link {model.link_!r}, so its numbers are no sum of functions: "
                 "train it with objective='rmse', on logarithms of the target where these are meant."
             )
     elif len(classes) < 2:

@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from derand._core.arrays import FloatArray
+from derand._core.origin import Cell, Fitted
 from derand.convert._columns import order_categories, recode_rows, require_fitted
 from derand.convert._edges import after
 from derand.convert._forests import LEAF
-from derand.convert._reading import Cell, Fitted
 from derand.convert._trees import DOUBLE, Tree, TreeReading, place_values
 from derand.tables import Category, Labels, TableEncoding
 

@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 from derand._core.arrays import EPSILON, FloatArray
+from derand._core.origin import Fitted
 from derand.convert._columns import require_fitted
-from derand.convert._reading import Fitted, Reading
+from derand.convert._reading import Reading
 from derand.model import AdditiveEnsemble, read_shapes
 from derand.noise import Noise
 

@@ -15,10 +15,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from derand._core.arrays import BoolArray, FloatArray
-from derand._core.origin import Frame
+from derand._core.origin import Cell, Fitted, Frame
 from derand.convert._columns import require_fitted
 from derand.convert._edges import bisect_edges
-from derand.convert._reading import Cell, Fitted, Reading
+from derand.convert._reading import Reading
 from derand.convert._registry import read_model
 from derand.convert.readers._sklearn_wrappers import locate_threshold, thaw, unwrap_threshold
 

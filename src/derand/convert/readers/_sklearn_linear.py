@@ -9,8 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from derand._core.arrays import EPSILON, FloatArray
+from derand._core.origin import Fitted
 from derand.convert._columns import decode_rows, read_encoding, require_fitted
-from derand.convert._reading import Fitted, Reading
+from derand.convert._reading import Reading
 from derand.convert._trees import DOUBLE, SINGLE
 from derand.model import Line
 from derand.tables import Labels

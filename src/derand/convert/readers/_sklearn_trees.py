@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from derand._core.arrays import FloatArray, IntArray
+from derand._core.origin import Fitted
 from derand.convert._columns import clean_categories, decode_rows, read_encoding, require_fitted
 from derand.convert._edges import after, after_single
 from derand.convert._forests import LEAF, UNSEEN
-from derand.convert._reading import Fitted
 from derand.convert._trees import DOUBLE, Tree, TreeReading, place_values
 from derand.tables import Category, Labels, TableEncoding
 
@@ -42,7 +42,7 @@ def _refuse_odd_outputs(model: Fitted) -> None:
         )
     if len(getattr(model, "classes_", (0, 1))) < 2:
         raise ValueError(
-            f"`model` knows one class alone, {model.classes_[0]!r}: no change of a row can move its answer."
+            f"`model` knows only one class, {model.classes_[0]!r}: no change of a row can move its answer."
         )
 
 

@@ -6,12 +6,13 @@ Owns at which raw score of the model inside such a classifier decides. Must not 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from derand._core.origin import Fitted
 from derand.convert._columns import require_fitted
-from derand.convert._reading import Fitted, Reading
+from derand.convert._reading import Reading
 from derand.convert._registry import read_model, select_importer
 from derand.convert._trees import DOUBLE, SHARES
 
@@ -32,11 +33,11 @@ class Wrapped(NamedTuple):
         The threshold as scikit-learn compares it, in the precision that it has.
     """
 
-    inner: Any
+    inner: Fitted
     method: str
     threshold: float
     is_first: bool
-    compared: Any = None
+    compared: Fitted = None
 
 
 def has_own_threshold(model: object) -> bool:

@@ -17,10 +17,10 @@ import numpy as np
 
 from derand._core.arrays import FloatArray
 from derand._core.later import import_extra
+from derand._core.origin import Cell, Fitted
 from derand.convert._columns import order_categories, recode_rows, require_fitted
 from derand.convert._edges import from_single
 from derand.convert._forests import LEAF, UNSEEN
-from derand.convert._reading import Cell, Fitted
 from derand.convert._trees import SINGLE, Tree, TreeReading, place_values
 from derand.tables import Category, Labels, TableEncoding
 

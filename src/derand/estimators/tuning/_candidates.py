@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from derand._core.arrays import FloatArray, is_number
+from derand._core.origin import Cell
 from derand.estimators import CertifiedClassifier
 from derand.noise import Noise, as_noise, resolve_noise
 from derand.threat import Threat
@@ -35,7 +36,7 @@ class Candidates:
     """Values of a parameter, and the radii at which they are measured."""
 
     parameter: str
-    values: tuple[Any, ...]
+    values: tuple[Cell, ...]
     radii: FloatArray
     own_radii: FloatArray
     """The radius that each value is for, (n_values,)."""
@@ -55,7 +56,7 @@ def choose_threat(estimator: CertifiedClassifier, norm: float | str | None, thre
         if not isinstance(threat, Threat):
             raise TypeError(f"`threat` must be a Threat such as Threat(norm=inf), got {threat!r}.")
         if norm is not None:
-            raise ValueError("Give `norm` or `threat`, got both: write Threat(norm=...) alone.")
+            raise ValueError("Give `norm` or `threat`, got both: write only Threat(norm=...).")
     else:
         wanted: Any = estimator.get_params(deep=False).get("norm") if norm is None else norm
         threat = Threat() if wanted is None else Threat(norm=NORMS.get(wanted, wanted))  # type: ignore[arg-type]

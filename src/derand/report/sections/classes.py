@@ -407,6 +407,7 @@ def blocks(summary: Parts) -> list[ui.Block]:
         pairs=pairs.html(),
     )
     return [
+        ui.on_page(ui.Heading("Which class is taken for which", "classes")),
         ui.Raw(page),
         ui.in_markdown(
             *(ui.Heading("Which class is taken for which") for _ in confusion),

@@ -394,4 +394,6 @@ def blocks(summary: Mapping[str, Any]) -> list[ui.Block]:
     ]
 
 
-SECTION = ui.Section("computed", lambda s: "How computed", blocks)
+SECTION = ui.Section(
+    "computed", lambda s: "How computed", blocks, "model, noise, rule, proofs, checksums, versions, and what words mean"
+)

@@ -190,7 +190,7 @@ def _read_odds(inputs: Inputs) -> list[float] | None:
     estimator = inputs.subject.estimator
     if estimator is None or inputs.subject.additive is None:
         return None
-    from derand.estimators import read_odds
+    from derand.fitted import read_odds
 
     is_own = inputs.rule == estimator.rule and inputs.subject.noise == estimator.noise_
     found = read_odds(estimator) if is_own else None
@@ -435,7 +435,9 @@ def title_score(summary: Parts) -> str:
 
 def blocks(summary: Mapping[str, object]) -> list[ui.Block]:
     """The controls, which the page's script fills; of the page alone."""
-    return [ui.Raw(render("whatif", summary))]
+    return [ui.on_page(ui.Heading("What if", "whatif")), ui.Raw(render("whatif", summary))]
 
 
-SECTION = ui.Section("whatif", lambda s: "What if" if s["what_if"] else "", blocks)
+SECTION = ui.Section(
+    "whatif", lambda s: "What if" if s["what_if"] else "", blocks, "move the columns of a row and see its answer"
+)

@@ -274,21 +274,23 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         noise = super()._keep_table(table, encoding)
         if self.noise is not None or noise is None or self.classes_.size != 2 or self.rule != "mean":
             return noise
-        options = self._make_options(table)
+        options = self._make_options(table, noise)
         if options.groups:
             return noise
         noises = [Gaussian(share * self.radius, noise.units) for share in _NOISE_SHARES]
         self.noise_ = choose_noise(table, noises, self._read_threat(table), options)
         return self.noise_
 
-    def _make_options(self, table: TrainingTable) -> AdditiveOptions:
+    def _make_options(self, table: TrainingTable, noise: Noise | None) -> AdditiveOptions:
         monotone = read_monotone(self.monotone, table)
+        moves_apart = float(self.radius) == 0 or self.default_threat.ball_norm in (None, np.inf)
+        may_overlap = noise is None and moves_apart and self.classes_.size == 2
         return AdditiveOptions(
             radius=float(self.radius),
             n_cuts=None if isinstance(self.n_cuts, str) else int(self.n_cuts),
             regularization=None if isinstance(self.regularization, str) else float(self.regularization),
             monotone=monotone,
-            groups=read_groups(self.groups, table, monotone),
+            groups=read_groups(self.groups, table, monotone, may_overlap=may_overlap),
             least_rows=self.min_rows_per_category,
             max_iter=int(self.max_iter),
             deduction=DEDUCTION if self.rule == "vote" else 0.0,
@@ -298,7 +300,7 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
 
     def _train(self, table: TrainingTable, noise: Noise | None) -> AdditiveTraining:
         threat = self._read_threat(table)
-        training = train_additive(table, noise, threat, self._make_options(table))
+        training = train_additive(table, noise, threat, self._make_options(table, noise))
         self.regularization_, self.gap_ = training.regularization, training.record.fit.gap
         self.n_iter_ = max(training.record.n_iterations, 1)
         self.path_ = {

@@ -279,7 +279,7 @@ class TreeTerm(Term):
         """The difference of two outputs; trees that add nothing to it are left out, but for one."""
         scores = self.scores[:, [plus]] - self.scores[:, [minus]]
         magnitudes = self.magnitudes[:, [plus]] + self.magnitudes[:, [minus]]
-        largest = reduce_below(self.roots, self.left, self.right, magnitudes, np.maximum)
+        largest = reduce_below(self.roots, self.left, self.right, np.abs(scores) + magnitudes, np.maximum)
         kept = np.flatnonzero(largest[:, 0] > 0)
         return self._keep_trees(kept if kept.size else np.array([0]), scores, magnitudes)
 

@@ -30,7 +30,7 @@ from derand.train.design.model import design_model
 from derand.train.design.products import ProductDesign, design_products
 from derand.train.design.shapes import build_model
 from derand.train.design.steepness import design_first_order
-from derand.train.losses.base import Loss
+from derand.train.losses.base import Loss, Measure
 from derand.train.losses.margin import MarginLoss
 from derand.train.losses.pairwise import PairwiseLoss
 from derand.train.losses.products import ProductLoss
@@ -189,13 +189,16 @@ class Margins:
     def _make_design(self, with_ramp: bool, radius: float) -> object:
         return design_model(self.binned, self.spec, radius, with_ramp=with_ramp)
 
-    def make_loss(self, design: Any, rows: BinnedTable, n_threads: int = 1) -> Loss:
+    def make_loss(self, design: Any, rows: BinnedTable, n_threads: int = 1) -> Measure:
         """What the weights of a design lose on some rows."""
+        if design.has_joints:
+            nothing = np.zeros(int(design.starts[-1]))
+            return BlockDescent(design, rows, nothing, nothing)
         return MarginLoss(design, RowsInMemory(design, rows, n_threads))
 
     def prepare(self, design: Any, rows: RowSource, regularization: float, n_threads: int) -> Optimiser:
         """What is minimised on some rows: in blocks of weights where it has kinks and the rows are at hand."""
-        if isinstance(rows, InMemory) and not (design.deduction or design.is_plain):
+        if isinstance(rows, InMemory) and not design.deduction and (design.has_joints or not design.is_plain):
             return self._prepare_blocks(design, rows, regularization)
         penalties, constant, rate = self._begin(design, rows, regularization)
         change = Precondition(design, penalties, share_codes(design, rows.sample), rate)

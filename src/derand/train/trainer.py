@@ -18,13 +18,14 @@ from derand._core.progress import tell
 from derand._core.threads import run_blocks
 from derand.train import strategies
 from derand.train.bins import BinnedTable
-from derand.train.design.columns import leave_in_place
+from derand.train.design.columns import compute_boxes, leave_in_place
+from derand.train.design.model import bin_windows, may_overlap
 from derand.train.formulations import FORMULATIONS, InMemory, InParts, Margins, Problem, RowSource
 from derand.train.optimisers.base import Effort, Fit
 from derand.train.optimisers.batches import fit_by_batches
 from derand.train.optimisers.descent import Objective
 from derand.train.selection.folds import FEW_ROWS, draw_folds, draw_third, spread_rows
-from derand.train.selection.interactions import select_pairs
+from derand.train.selection.interactions import select_groups, select_pairs
 from derand.train.selection.penalties import Ladder, SelectionPath, Trial, search_penalty
 from derand.train.selection.screening import choose_columns, say_nothing
 from derand.train.strategies import Strategy
@@ -226,8 +227,19 @@ class Trainer:
         return np.asarray(rows.weights * (rows.target - expit(other.formulation.score(design, some, weights))))
 
     def select_groups(self) -> tuple[tuple[int, ...], ...]:
-        """Pairs of columns that say more together than each by itself, of what an additive model leaves unexplained."""
+        """Columns that say more together than each by itself, of what an additive model leaves unexplained."""
         rows = self.binned.take(spread_rows(self.binned, strategies.LIMITS.choice_rows))
+        spec, radius, alone = self.formulation.spec, self._options.radius, self._options.monotone
+        if may_overlap(spec, radius, self.formulation.problem.n_classes):
+            merged = self._make_another(bin_windows(rows, spec, radius))
+            robust = merged.formulation.design(False)
+            margins = merged.formulation.make_loss(robust, merged.binned).compute_margins(
+                merged.fit(robust, merged.binned, 0.1)
+            )
+            misses = expit(-margins)
+            boxes = compute_boxes(rows.numbers, spec, radius)
+            residuals = (2.0 * rows.target - 1.0) * misses
+            return select_groups(rows, boxes, residuals[:, None], (misses * (1 - misses))[:, None], alone)
         design = leave_in_place(self.formulation.design(False, 0.0))
         weights = self.fit(design, rows, 0.1)
         scores = self.formulation.score(design, rows, weights)
@@ -235,7 +247,7 @@ class Trainer:
             probability, target = expit(scores)[:, None], rows.target[:, None]
         else:
             probability, target = softmax(scores, axis=1), rows.target[:, None] == np.arange(scores.shape[1])
-        return select_pairs(rows, target - probability, probability * (1 - probability))
+        return select_pairs(rows, target - probability, probability * (1 - probability), alone)
 
     def _try(
         self,

@@ -27,6 +27,6 @@ def measure_importances(design: SumOfParts, weights: FloatArray, rows: BinnedTab
     for features, added in design.list_parts(weights, rows.codes):
         middle = np.average(added, weights=rows.weights, axis=0)
         size = np.average(np.abs(added - middle), weights=rows.weights, axis=0).mean()
-        sizes[list(features)] = size / len(features)
+        sizes[list(features)] += size / len(features)  # a column may be in several groups
     total = sizes.sum()
     return sizes / total if total > 0 else sizes

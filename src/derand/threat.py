@@ -17,6 +17,7 @@ import numpy as np
 
 from derand._core.arrays import is_number, is_whole
 from derand._core.origin import Cell
+from derand._core.text import Facts
 from derand._core.units import NamedUnits, as_positive, as_units, look_up
 from derand.noise import Noise
 
@@ -176,7 +177,7 @@ class Threat:
         if not any((self.frozen, self.limits, self.domain, self.steps, self.may_become, self.whole, self.linked)):
             return self._name_units(names, units)
         known = {name: at for at, name in enumerate(names or ())}
-        found: dict[str, Any] = {
+        found: Facts = {
             name: {_find_column(column, known, name): value for column, value in getattr(self, name).items()}
             for name in _READERS
         }

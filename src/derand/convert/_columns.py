@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -186,7 +185,7 @@ def recode_rows(rows: FloatArray, codes: Mapping[int, tuple[int, ...]]) -> Float
     return found
 
 
-def decode_rows(encoding: TableEncoding, rows: FloatArray) -> Any:
+def decode_rows(encoding: TableEncoding, rows: FloatArray) -> Frame:
     """Encoded rows as the table that a model of this encoding is asked with.
 
     The result: NaN for what is missing, a value of its own for a category that training did not see.

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from derand._core.origin import Fitted, Frame
+from derand._core.text import Facts
 from derand.storage import load_bytes, write_bytes
 
 
-def certify(estimator: Fitted, data: Any, *, keep: Sequence[str] = (), **asked: Any) -> Any:
+def certify(estimator: Fitted, data: Frame, *, keep: Sequence[str] = (), **asked: Any) -> Any:
     """Certify every partition of a Dask dataframe; nothing is computed before its result is asked for.
 
     Parameters
@@ -69,7 +70,7 @@ def _make_meta(estimator: Fitted, options: dict[str, object]) -> Any:
 
 
 def _certify_part(
-    frame: Frame, content: bytes, options: dict[str, Any], columns: tuple[list[str], list[str]], meta: object
+    frame: Frame, content: bytes, options: Facts, columns: tuple[list[str], list[str]], meta: object
 ) -> object:
     if not len(frame):
         return meta
@@ -78,7 +79,7 @@ def _certify_part(
     return _join(frame[kept], found) if kept else found
 
 
-def _join(kept: Any, found: Any) -> object:
+def _join(kept: Frame, found: Frame) -> object:
     """What is kept, and the certificates beside it."""
     taken = [name for name in kept.columns if name in found.columns]
     if taken:

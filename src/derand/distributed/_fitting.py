@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray
-from derand._core.origin import Fitted
+from derand._core.origin import Fitted, Frame
 from derand._core.progress import tell
 from derand._core.text import quote_short
 from derand.distributed._parts import Parts, drop_empty
@@ -240,7 +240,7 @@ def _share(parts: Parts, reading: _Reading, table: TrainingTable, totals: FloatA
     return replace(table, whole=WholeTable(totals.astype(np.int64), sample.count_distinct(), share))
 
 
-def _code(table: object, reading: _Reading, numbers: Any, categories: Any) -> CodedRows:
+def _code(table: object, reading: _Reading, numbers: Frame, categories: Frame) -> CodedRows:
     rows, target = reading.read(table)
     return CodedRows(code_rows(rows, numbers, categories), target)
 

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from derand._core.arrays import FloatArray
 from derand._core.origin import Fitted, Frame
+from derand._core.text import Facts
 from derand.certificates import expect_margins, measure_margins, refuse_noise_on_trees
 from derand.convert import (
     Reading,
@@ -77,9 +78,9 @@ class ImportedEstimator(CertifiedEstimator):
     def _default_noise(self) -> Noise | None:
         return None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Facts:
         """Without the library's own object: copies and pickles do not ask it."""
-        state: dict[str, Any] = super().__getstate__()
+        state: Facts = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_library"}
 
     def _refuse_training(self) -> NoReturn:
@@ -272,7 +273,7 @@ def from_model(
     >>> bool(certificates.label.shape == y.shape)
     True
     """
-    asked: dict[str, Any] = {"decision_threshold": decision_threshold, "cost": cost}
+    asked: Facts = {"decision_threshold": decision_threshold, "cost": cost}
     if isinstance(model, CertifiedEstimator):
         return _cut_own(_give_back(model, noise, rule, scaling), asked)
     wrapped = unwrap_threshold(model)
@@ -353,7 +354,7 @@ def from_reading(
     training = {"link_": reading.link, "source_": reading.source, **_list_refusals(reading)}
     if reading.calibration != (1.0, 0.0):
         training["calibration_"] = np.array(reading.calibration)
-    parameters: dict[str, Any] = {"noise": noise, "rule": rule, "n_jobs": n_jobs}
+    parameters: Facts = {"noise": noise, "rule": rule, "n_jobs": n_jobs}
     if reading.classes is not None:
         parameters |= {"decision_threshold": decision_threshold, "cost": cost}
     estimator: ImportedClassifier | ImportedRegressor = assemble(

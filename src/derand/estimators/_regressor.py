@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from derand._core.arrays import FloatArray
 from derand._core.origin import Frame
 from derand._core.progress import counting
+from derand._core.text import Facts
 from derand.certificates import (
     IntervalAttacks,
     Intervals,
@@ -375,7 +376,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
 
 def _leave_alone(model: Model, threat: Threat, column: int) -> Threat:
     """The threat in which one column alone may change."""
-    own: dict[str, Any] = {
+    own: Facts = {
         name: {at: value for at, value in getattr(threat, name).items() if at in (column, EVERY)}
         for name in ("limits", "domain", "steps", "may_become")
     }

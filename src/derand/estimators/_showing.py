@@ -15,7 +15,7 @@ import numpy as np
 from derand._core.arrays import FloatArray, PlotAxes
 from derand._core.markup import write_block, write_table
 from derand._core.origin import Fitted
-from derand._core.text import format_count, format_exactly, join_words, plural, quote_short, shorten
+from derand._core.text import Facts, format_count, format_exactly, join_words, plural, quote_short, shorten
 from derand.explain import SCALING_UNITS, Names
 from derand.explain.densities import Density, measure_density
 from derand.model import Model
@@ -44,7 +44,7 @@ class Shown(Protocol):
     def default_threat(self) -> Threat:
         """What may change."""
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
+    def get_params(self, deep: bool = True) -> Facts:
         """Parameters of the constructor."""
 
     @property

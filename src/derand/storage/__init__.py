@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from derand._core.files import PathLike, replace_when_done
+from derand._core.origin import Fitted
 from derand.model import is_model
 from derand.storage._document import (
     SCHEMA,
@@ -121,7 +122,7 @@ def load_bytes(content: bytes) -> object:
     return _build(open_document(parse_document(content)))
 
 
-def load(path: PathLike) -> Any:
+def load(path: PathLike) -> Fitted:
     """Read a model that `save` wrote; the same kind comes back.
 
     Parameters

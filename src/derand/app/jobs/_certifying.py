@@ -16,6 +16,7 @@ import numpy as np
 
 from derand._core.arrays import Cells
 from derand._core.files import PathLike
+from derand._core.text import Facts
 from derand._core.threads import count_threads
 from derand.app import Spell, Summary, quote_parameter
 from derand.app.jobs._classifiers import load_fitted, refuse_other_task
@@ -133,7 +134,7 @@ def certify_file(
             advance(parts.n_rows)
 
         threads = count_threads(estimator.n_jobs if asked.n_jobs is None else asked.n_jobs)
-        places: dict[str, Any] = {"data": data, "output": output, "n_threads": threads}
+        places: Facts = {"data": data, "output": output, "n_threads": threads}
         run_pipeline(source.read_batches(), answers.certify, write_parts, tell, **places)
         source.file.require_rows(tally.n_rows)
         if write_flips is not None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
 
 from derand._core.files import PathLike
+from derand._core.text import Facts
 from derand.app import Summary
 from derand.app.jobs._classifiers import load_estimator
 from derand.app.settings import ProveSettings, fill_settings
@@ -46,7 +46,7 @@ def prove_file(
     start, asked = time.perf_counter(), fill_settings(ProveSettings, settings, options)
     estimator = load_estimator(model)
     rows = None if data is None else _read_rows(estimator, data, asked.target)
-    given: dict[str, Any] = {
+    given: Facts = {
         "monotone": asked.monotone,
         "domain": _read_values(asked.domain, estimator.encoding_),
         "unseen": asked.unseen,

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray, Numbers
+from derand._core.arrays import EPSILON, BoolArray, Entries, FloatArray, IntArray, Numbers
 from derand.certificates.bounds.packing import MissingCell, PackedTerms
 from derand.noise import Noise
 from derand.perturbation import Perturbation
@@ -87,7 +87,7 @@ def compute_position(cell: MissingCell, noise: Noise | None) -> float:
     return position
 
 
-def compute_ends(terms: PackedTerms, is_missing: BoolArray | None) -> tuple[Any, Any]:
+def compute_ends(terms: PackedTerms, is_missing: BoolArray | None) -> tuple[Entries, Entries]:
     """The lowest and the highest sum of reduced scores that noise can give each row; numbers without missing values.
 
     Terms of several columns count with all their cells.

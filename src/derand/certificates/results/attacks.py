@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray, Labels
-from derand._core.origin import Origin, take_rows
+from derand._core.origin import Frame, Origin, take_rows
 from derand.certificates.results.base import RowResults
 from derand.certificates.results.certificates import Certificates, Ends, Intervals
 from derand.noise import Noise
@@ -56,7 +56,7 @@ class Attacks(RowResults):
 
     found: BoolArray
     distance: FloatArray
-    rows: Any
+    rows: Frame
     label: Labels
     flipped: Labels
     n_categories: IntArray

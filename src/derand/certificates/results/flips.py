@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from derand._core.arrays import FloatArray, Labels
 from derand._core.markup import write_block, write_lines, write_table
 from derand._core.origin import Frame, Origin
-from derand._core.text import format_count, plural, quote_short
+from derand._core.text import Facts, format_count, plural, quote_short
 
 DIRECTIONS = ("", "down", "up", "to a seen value", "to a new value", "goes missing", "appears")
 """What may happen to a column: a number moves, goes missing or appears; a category becomes one that training saw, or
@@ -231,7 +231,7 @@ class FlipSummary:
     def _has_truth(self) -> bool:
         return any(true is not None for _, true in self.totals)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Facts:
         """All figures as plain numbers and text, for JSON."""
         return {
             "unseen": self.unseen,
@@ -278,7 +278,7 @@ def _describe_answer(one: AnswerFlips, called: Mapping[str, str]) -> str:
     return f"Of {rows}, {format_count(one.n_flips)} can become {flipped}: {'; '.join(parts)}."
 
 
-def _as_text(line: dict[str, Any]) -> dict[str, Any]:
+def _as_text(line: Facts) -> Facts:
     """A line of figures for JSON: labels as text."""
     told = {name: None if line[name] is None else str(line[name]) for name in ("label", "true", "flipped")}
     return {**line, **told}

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray, Numbers, is_whole
+from derand._core.text import Facts
 from derand._core.threads import count_threads, run_blocks
 from derand.certificates.bounds.packing import Problem
 from derand.kernels import Backend, load_backend, require_gradual_underflow
@@ -102,7 +103,7 @@ class Bounds:
     @classmethod
     def merge(cls, indices: Sequence[IntArray], parts: Sequence[Bounds]) -> Bounds:
         """What is proven of all rows, from parts of them with these indices."""
-        merged: dict[str, Any] = {}
+        merged: Facts = {}
         for field in fields(cls):
             columns = [getattr(part, field.name) for part in parts]
             if any(column is None for column in columns):
@@ -225,7 +226,7 @@ class Distances(NamedTuple):
     proof: NDArray[np.uint8]
 
 
-def join_ends(score: Numbers, high: tuple[Any, Any], low: tuple[Any, Any]) -> Distances:
+def join_ends(score: Numbers, high: tuple[FloatArray, Numbers], low: tuple[FloatArray, Numbers]) -> Distances:
     """The nearer one of the distances within which a score stays below its highest and above its lowest level."""
     is_low = low[0] < high[0]
     proof = np.where(is_low, low[1], high[1]).astype(np.uint8)

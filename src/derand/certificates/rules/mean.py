@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import EPSILON, BoolArray, FloatArray, Numbers
+from derand._core.arrays import EPSILON, BoolArray, Entries, FloatArray, Numbers
 from derand.certificates.bounds.grid_worst_case import DeployedGridCase
 from derand.certificates.bounds.levels import bound_least_sums
 from derand.certificates.bounds.missing import (
@@ -179,12 +178,12 @@ class Mean(SmoothedScore):
 
     def _shift_level(
         self, filled: Filled, box: Reach | None, label: int, level: Numbers, shifts: Numbers
-    ) -> tuple[Numbers, Any]:
+    ) -> tuple[Numbers, Entries]:
         """A level after what changes of categories and of missing values take off, and the latter alone."""
         gone = self._bound_missing(filled, box, label)
         return level + shifts + gone if label else level - shifts - gone, gone
 
-    def _bound_missing(self, filled: Filled, box: Reach | None, label: int) -> Any:
+    def _bound_missing(self, filled: Filled, box: Reach | None, label: int) -> Entries:
         """What numbers that go missing or appear take off the worst case at most, (n_rows, 1); 0 without a budget."""
         missing_cells = list_changing(self._terms, self._perturbation)
         if not missing_cells or not filled.rows.size:
@@ -198,7 +197,7 @@ class Mean(SmoothedScore):
         return add_largest(decreases, self._perturbation.missing_budget)[:, None]
 
     def _bound_radii(
-        self, rows: FloatArray, box: Reach | None, label: int, thresholds: Numbers, gone: Any
+        self, rows: FloatArray, box: Reach | None, label: int, thresholds: Numbers, gone: Entries
     ) -> tuple[FloatArray, NDArray[np.uint8]]:
         """Radii of rows of one label, and how they are proven, for each of their thresholds, (n_rows, n_thresholds).
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +41,7 @@ class Column:
         if self.values is None:
             return codes[:, None]
         gap: object = "" if self.is_text else np.nan
-        unseen: Any = make_unseen(self.values) if self.is_text else max(self.values, default=0.0) + 1
+        unseen: Cell = make_unseen(self.values) if self.is_text else max(self.values, default=0.0) + 1
         cells = [gap if np.isnan(code) else self.values[int(code)] if code >= 0 else unseen for code in codes.tolist()]
         return np.array(cells, dtype=object if self.is_text else np.float64)[:, None]
 

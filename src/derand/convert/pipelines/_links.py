@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -236,7 +236,7 @@ class Encoder(Link):
         What becomes of other categories, and of a missing one.
     """
 
-    numbers: Mapping[Any, float] = field(default_factory=dict)
+    numbers: Mapping[Cell, float] = field(default_factory=dict)
     unseen: Cell = REFUSED
     missing: Cell = REFUSED
     keeps_cells: ClassVar[bool] = False

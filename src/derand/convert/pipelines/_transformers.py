@@ -10,7 +10,7 @@ import copy
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
@@ -190,7 +190,7 @@ def _trace_encoder(step: Fitted, called: str, columns: Columns, seen: Seen) -> l
             seen.categories[column.source].update(values)
         own = slice(int(ends[at]) - counts[at], int(ends[at]))
 
-        def show(codes: Sequence[float], at: int = at, own: slice = own) -> Any:
+        def show(codes: Sequence[float], at: int = at, own: slice = own) -> Cell:
             rows = np.zeros((len(codes), len(columns)))
             rows[:, at] = codes
             made = run(step, decode_rows(encoding, rows))
@@ -263,7 +263,7 @@ def _trace_function(step: Fitted, called: str, columns: Columns, seen: Seen) -> 
     return [column.then(Ordered(called, function=function, line=line)) for column in columns]
 
 
-TRACERS: dict[str, Callable[[Any, str, Columns, Seen], list[Column]]] = {
+TRACERS: dict[str, Callable[[Fitted, str, Columns, Seen], list[Column]]] = {
     "Binarizer": _trace_binarizer,
     "ColumnTransformer": _trace_column_transformer,
     "FeatureUnion": _trace_union,

@@ -10,7 +10,6 @@ import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -75,7 +74,7 @@ def load_file(path: Path) -> TreeReading:
     return read(model)
 
 
-def _write_json(model: Fitted) -> Any:
+def _write_json(model: Fitted) -> Fitted:
     import catboost
 
     with tempfile.TemporaryDirectory(prefix="derand-") as folder:

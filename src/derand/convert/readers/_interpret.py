@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -115,7 +114,7 @@ def _read_columns(model: Fitted, texts: Mapping[int, Sequence[str]]) -> TableEnc
     )
 
 
-def _select_bins(model: Fitted, feature: int, n_columns: int) -> Any:
+def _select_bins(model: Fitted, feature: int, n_columns: int) -> Fitted:
     """The bins of a column in a term of several columns: cuts, or bins by category; these may be coarser."""
     levels = model.bins_[feature]
     return levels[min(len(levels), n_columns) - 1]
@@ -163,7 +162,7 @@ def _grow_term(model: Fitted, term: Term, texts: Mapping[int, Sequence[str]]) ->
     return grow_cells(axes, scores[np.ix_(*cells)])
 
 
-def _match_bins(bins: Any, axis: CellAxis, texts: Sequence[str]) -> IntArray:
+def _match_bins(bins: Fitted, axis: CellAxis, texts: Sequence[str]) -> IntArray:
     """The bin of each cell: the first bin is that of missing values, the last that of unseen ones."""
     if axis.is_category:
         return np.array([*(bins[text] for text in texts), -1, 0], dtype=np.int64)

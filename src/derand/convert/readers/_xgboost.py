@@ -11,7 +11,6 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -174,7 +173,7 @@ class _Model:
             booster.predict(table, output_margin=True, iteration_range=(0, self._n_rounds)), dtype=np.float64
         )
 
-    def _empty_trees(self) -> Any:
+    def _empty_trees(self) -> Fitted:
         """A booster with the same trees, all of whose leaves are zero.
 
         It is asked what raw scores begin with, since versions differ in what they store, and how they become
@@ -251,7 +250,7 @@ class _Model:
         return largest + 1
 
 
-def _write_json(booster: Fitted) -> Any:
+def _write_json(booster: Fitted) -> Fitted:
     import xgboost
 
     try:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -258,7 +257,7 @@ def _stream_tables(
 
 def _launch(
     stream: Stream,
-    kernels: tuple[OnDevice, Any],
+    kernels: tuple[OnDevice, OnDevice],
     arguments: tuple[OnDevice, ...],
     size: int,
     found: tuple[object, ...],

@@ -74,7 +74,7 @@ def _refuse(found: str) -> str:
 
 OnDevice = Any
 """Arrays on a device, compiled kernels, and what numba makes of them inside a kernel: it has no types for these."""
-Layout = tuple[tuple[tuple[int, ...], Any], ...]
+Layout = tuple[tuple[tuple[int, ...], OnDevice], ...]
 """Shape and type of each of some arrays."""
 
 
@@ -83,7 +83,7 @@ class _LaidOut(NamedTuple):
 
     layout: Layout
     staged: Numbers
-    target: Any
+    target: OnDevice
     on_host: tuple[Numbers, ...]
     on_device: tuple[OnDevice, ...]
 
@@ -101,7 +101,7 @@ def _cut(whole: OnDevice, ends: list[int], layout: Layout) -> tuple[OnDevice, ..
     return tuple(parts)
 
 
-def _load_copies() -> tuple[OnDevice, Any] | None:
+def _load_copies() -> tuple[OnDevice, OnDevice] | None:
     """numba-cuda's functions below the methods of its arrays, which check so much that a copy lasts no longer.
 
     None where there are none by these names: the methods do the same.
@@ -126,8 +126,8 @@ class Stream:
         self._cuda = cuda
         self.handle = cuda.stream()
         self._on_host: dict[str, Numbers] = {}
-        self._on_device: dict[str, Any] = {}
-        self._views: dict[str, Any] = {}
+        self._on_device: dict[str, OnDevice] = {}
+        self._views: dict[str, OnDevice] = {}
         self._laid_out: dict[str, _LaidOut] = {}
         self._copies = _load_copies()
         self.watch: _Watch | None = None
@@ -260,7 +260,7 @@ class _Watch:
         from numba import cuda
 
         self._new_event = cuda.event
-        self._events: dict[str, list[tuple[OnDevice, Any]]] = {"kernels": [], "copies": []}
+        self._events: dict[str, list[tuple[OnDevice, OnDevice]]] = {"kernels": [], "copies": []}
         self._origin = self._new_event()
         self._origin.record(stream.handle)
 

@@ -133,7 +133,7 @@ class SumFacts:
 
     def __init__(self, contrast: Contrast) -> None:
         self._contrast = contrast
-        self.curves: dict[Any, Any] = {}
+        self.curves: dict[object, Any] = {}
 
     @cached_property
     def terms(self) -> list[tuple[str, Told]]:

@@ -74,7 +74,7 @@ def _measure_ranges(model: Model, table: FloatArray) -> dict[int, tuple[float, f
     return found
 
 
-def _read_ends(given: Any, column: str | int) -> tuple[float, float]:
+def _read_ends(given: object, column: str | int) -> tuple[float, float]:
     if not isinstance(given, tuple | list) or len(given) != 2 or not all(is_number(one) for one in given):
         raise TypeError(f"`domain` must give {column!r} a pair (lowest, highest), got {given!r}.")
     low, high = float(given[0]), float(given[1])
@@ -83,7 +83,7 @@ def _read_ends(given: Any, column: str | int) -> tuple[float, float]:
     return low, high
 
 
-def _read_values(given: Any, categories: Sequence[object], column: str | int) -> FloatArray:
+def _read_values(given: object, categories: Sequence[object], column: str | int) -> FloatArray:
     known = {value: float(code) for code, value in enumerate(categories)}
     values = [given] if isinstance(given, str) or not isinstance(given, Sequence) else list(given)
     strange = [value for value in values if value not in known]

@@ -196,7 +196,7 @@ class Term(Frozen, ABC):
         return self.evaluate(rows[:, feature])
 
 
-def as_feature(value: Any, owner: str) -> int:
+def as_feature(value: object, owner: str) -> int:
     if not is_whole(value) or value < 0:
         raise ValueError(f"`feature` of {owner} must be a column number, 0 or larger, got {value!r}.")
     return int(value)

@@ -85,8 +85,8 @@ class PackedTerms:
     grids: tuple[PackedGrid, ...] = ()
     common: SharedEdges | None = None
     _plans: dict[Backend, Plan] = field(default_factory=dict, repr=False)
-    kept: dict[Any, Any] = field(default_factory=dict, repr=False)
-    shared: WeakValueDictionary[Any, Any] = field(default_factory=WeakValueDictionary, repr=False)
+    kept: dict[object, Any] = field(default_factory=dict, repr=False)
+    shared: WeakValueDictionary[object, Any] = field(default_factory=WeakValueDictionary, repr=False)
     """Worst cases of these terms, and tables that several of them share; see `worst_case`."""
     lock: Any = field(default_factory=RLock, repr=False)
     """Of what is kept."""

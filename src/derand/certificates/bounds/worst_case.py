@@ -88,7 +88,7 @@ class Tables:
 
     def __init__(self, curves: Curves, positions: Positions) -> None:
         self.curves = curves
-        self._made: dict[Any, Any] = {}
+        self._made: dict[object, Any] = {}
         self._lock = RLock()
         self._counts = np.bincount(positions.curves, minlength=curves.ranges.size)
         self._spans: dict[int, IntArray] = {}
@@ -97,7 +97,7 @@ class Tables:
         """All that is kept, while others may be making more of it."""
         return collect_arrays([self.curves, *list(self._made.values())])
 
-    def _make(self, key: Any, make: Callable[[], object]) -> Any:
+    def _make(self, key: object, make: Callable[[], object]) -> Any:
         with self._lock:
             if key not in self._made:
                 self._made[key] = make()
@@ -397,11 +397,11 @@ def take_box(box: Reach | None, rows: IntArray) -> Reach | None:
 
 
 _lock = RLock()
-_shelf: OrderedDict[tuple[int, Any], ref[PackedTerms]] = OrderedDict()
+_shelf: OrderedDict[tuple[int, object], ref[PackedTerms]] = OrderedDict()
 """Whose worst cases are kept, those that were made last at the end."""
 
 
-def _shelve(terms: PackedTerms, key: Any) -> None:
+def _shelve(terms: PackedTerms, key: object) -> None:
     """Note that a worst case was made; the oldest ones go where all together take too much memory.
 
     Models of several classes have many: two for each pair. What is still in use stays until it is not.

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from derand._core.arrays import FloatArray
+from derand._core.origin import Frame
 from derand._core.threads import count_threads
 from derand.certificates import DEDUCTION, measure_margins
 from derand.estimators._base import CertifiedEstimator, Columns, Training
@@ -328,7 +329,7 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
             f"{fit.gap:.2g} of that might be gained. Raise `max_iter`."
         )
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: Frame) -> FloatArray:
         """Logarithm of the odds of `classes_[1]` by which the label is decided; by the rule "vote" the signed radius.
 
         Of several classes it has one column for each: the expected score, a logarithm of odds up to what all have in
@@ -348,7 +349,7 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         rows = self._encode_rows(X)
         return measure_margins(self.ensemble_, rows, self.noise_)
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: Frame) -> FloatArray:
         """Probabilities of the classes: the logistic function of the expected score, calibrated on rows left out.
 
         With class weights, `decision_threshold` or `cost` they are those of the data as they are, while `predict` cuts

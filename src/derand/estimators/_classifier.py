@@ -19,6 +19,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from derand._core.arrays import TINY, FloatArray, Labels
+from derand._core.origin import Frame
 from derand._core.progress import counting
 from derand.certificates import (
     Attacks,
@@ -121,7 +122,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         rows = self._encode_rows(X)
         return self.classes_[find_labels(self.ensemble_, rows, self.noise_, rule=self.rule, n_jobs=self.n_jobs)]
 
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Frame, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The share of right labels.
 
         Parameters
@@ -328,7 +329,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         rule: str | None = None,
         noise: Noise | str | float | None = None,
         whole: bool = True,
-    ) -> Any:
+    ) -> object:
         """What pushes the answer of a row, how far it is from flipping, and the nearest change that flips it.
 
         `print` tells it in words, its `plot` draws it, and notebooks show it.
@@ -398,7 +399,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
 
     def reasons(
         self,
-        X: Any,
+        X: Frame,
         *,
         domain: DomainOption = None,
         costs: Mapping[str | int, int] | None = None,
@@ -439,10 +440,10 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
 
     def prove(
         self,
-        X: Any = None,
+        X: Frame = None,
         *,
         protected: ProtectedColumns | None = None,
-        monotone: Mapping[str | int, Any] | None = None,
+        monotone: Mapping[str | int, object] | None = None,
         domain: DomainOption = None,
         unseen: bool = False,
         missing: bool = False,
@@ -572,7 +573,7 @@ def prove_encoded(
     *,
     noise: Noise | None,
     rule: str,
-    monotone: Mapping[str | int, Any] | None = None,
+    monotone: Mapping[str | int, object] | None = None,
     **asked: Any,
 ) -> ModelPromises:
     """`prove` for rows that `encode_rows` returned, or for none; `asked` as for `prove`."""

@@ -18,12 +18,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from derand._core.arrays import Cells, FloatArray, Labels, Targets, is_number, is_whole
+from derand._core.origin import Fitted, Frame
 from derand._core.text import quote_short
 from derand.tables import FEW_CLASSES, MOST_CLASSES, refuse_identifiers
 from derand.threat import Column, find_column
 from derand.train import MOST_COLUMNS, MOST_JOINED, TrainingTable
 
-ClassWeight = str | dict[Any, float] | None
+ClassWeight = str | dict[object, float] | None
 
 
 def check_whole(name: str, value: object, least: int) -> None:
@@ -55,7 +56,7 @@ def check_regularization(value: object) -> None:
         raise ValueError(f"`regularization` must be 'cv' or a number, got {value!r}.")
 
 
-def check_stump_parameters(estimator: Any) -> None:
+def check_stump_parameters(estimator: Fitted) -> None:
     """Refuse parameters with which no independent ensemble can be trained."""
     check_whole("levels", estimator.levels, 1)
     if estimator.split_step is not None:
@@ -73,7 +74,7 @@ def refuse_double_names(X: object) -> None:
         raise ValueError(f"`X` must have columns of different names, got {name!r} {count} times.")
 
 
-def _list_names(X: Any) -> list[object]:
+def _list_names(X: Frame) -> list[object]:
     """Names of a frame's columns."""
     return list(X.columns if hasattr(X, "iloc") or not hasattr(X, "column_names") else X.column_names)
 

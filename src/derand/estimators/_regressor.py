@@ -17,7 +17,9 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from derand._core.arrays import FloatArray
+from derand._core.origin import Frame
 from derand._core.progress import counting
+from derand._core.text import Facts
 from derand.certificates import (
     IntervalAttacks,
     Intervals,
@@ -245,7 +247,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
 
     def prove(
         self,
-        X: Any = None,
+        X: Frame = None,
         *,
         monotone: Mapping[str | int, Any] | None = None,
         domain: DomainOption = None,
@@ -376,7 +378,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
 
 def _leave_alone(model: Model, threat: Threat, column: int) -> Threat:
     """The threat in which one column alone may change."""
-    own: dict[str, Any] = {
+    own: Facts = {
         name: {at: value for at, value in getattr(threat, name).items() if at in (column, EVERY)}
         for name in ("limits", "domain", "steps", "may_become")
     }

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from derand._core.files import PathLike, require_writable
+from derand._core.origin import Fitted
 from derand.app import Spell, Summary, quote_parameter
 from derand.app.jobs._training_table import as_doubles
 from derand.app.settings import ImportSettings, fill_settings
@@ -235,7 +236,7 @@ def _build(
         return from_reading(reading, table.select(list(found.names)), **given)
 
 
-def _measure(estimator: Any, found: MatchedFile, table: pa.Table) -> dict[str, float]:
+def _measure(estimator: Fitted, found: MatchedFile, table: pa.Table) -> dict[str, float]:
     """How a model does on the rows, where they have a target."""
     _, labels = found.split(table, first_row=1)
     if labels is None:
@@ -247,7 +248,7 @@ def _measure(estimator: Any, found: MatchedFile, table: pa.Table) -> dict[str, f
     return {"accuracy": float((answers == labels).mean()), "majority": float(counts.max() / counts.sum())}
 
 
-def _compare(reading: Reading, estimator: Any, found: MatchedFile | None, table: pa.Table | None) -> float | None:
+def _compare(reading: Reading, estimator: Fitted, found: MatchedFile | None, table: pa.Table | None) -> float | None:
     """The largest difference of raw scores that was seen."""
     if reading.raw_scores is None:
         return None

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from derand._core.files import PathLike, require_writable
-from derand._core.text import quote_short
+from derand._core.text import Facts, quote_short
 from derand.app import Spell, Summary, quote_parameter
 from derand.app.jobs._classifiers import load_estimator, refuse_other_task
 from derand.app.jobs._request import read_named, read_request, require_domains
@@ -80,7 +80,7 @@ def report_file(
     classes = None if answers_numbers(estimator) else estimator.classes_
     source = match_file(data, estimator.encoding_, target=asked.target, classes=classes)
     copied = dict.fromkeys([*asked.subgroups, *([] if asked.identity is None else [asked.identity])])
-    given: dict[str, Any] = {"marks": {what: mark_file(path) for what, path in files.items()}}
+    given: Facts = {"marks": {what: mark_file(path) for what, path in files.items()}}
     if answers_numbers(estimator):
         given |= _ask_regressor(estimator, source, asked)
         table = source.read_all(list(copied))

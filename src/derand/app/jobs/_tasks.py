@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from derand._core.origin import Cell
 from derand.app import Spell, quote_parameter
 from derand.app.settings import CLASSES, NUMBER, TASKS
 from derand.estimators import REGRESSORS, TRAINERS
@@ -43,7 +44,7 @@ class Task:
     other: str | None = None
 
 
-def guess_task(numbers: Sequence[Any] | None) -> Task:
+def guess_task(numbers: Sequence[Cell] | None) -> Task:
     """What a target asks for.
 
     `numbers`: its values; None where they are no numbers.

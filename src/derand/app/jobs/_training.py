@@ -10,11 +10,12 @@ import os
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from derand._core.files import PathLike, require_writable
+from derand._core.origin import Fitted
 from derand._core.text import format_percent
 from derand.app import Spell, Summary, quote_parameter
 from derand.app.jobs._classifiers import choose_model, find_trainer, make_estimator
@@ -139,7 +140,7 @@ def _list_warnings(caught: Iterable[warnings.WarningMessage]) -> list[str]:
     return [str(one.message) for one in caught if not issubclass(one.category, ColumnWarning)]
 
 
-def _find_radius(estimator: Any) -> float | None:
+def _find_radius(estimator: Fitted) -> float | None:
     """What an estimator was trained for; None where its trainer has no radius."""
     radius = estimator.get_params(deep=False).get("radius")
     return None if radius is None else float(radius)

@@ -19,7 +19,6 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from derand import __version__
 from derand._core.files import (
@@ -30,7 +29,7 @@ from derand._core.files import (
     require_folder,
     restore_folder,
 )
-from derand._core.text import as_plain_json
+from derand._core.text import Facts, as_plain_json
 from derand.app import Summary
 from derand.app.jobs._auditing import audit_file
 from derand.app.jobs._certifying import certify_file
@@ -264,7 +263,7 @@ def _relate(path: Path, config: RunConfig) -> str:
         return path.name
 
 
-def _read_record(config: RunConfig) -> dict[str, Any] | None:
+def _read_record(config: RunConfig) -> Facts | None:
     """The record of what stands in the folder; None where there is none that can be read."""
     try:
         record = read_json(config.folder / RECORD)
@@ -375,7 +374,7 @@ class _Run:
             "audit": ("auditing", self._do_auditing),
             "report": ("writing the report", self._do_report),
         }
-        wanted, done = self._config.steps, dict[str, Any]()
+        wanted, done = self._config.steps, Facts()
         for at, step in enumerate(wanted):
             words, do = doing[step]
             self._told(at, len(wanted), words)

@@ -129,9 +129,7 @@ class Grouping(NamedTuple):
     order: list[str]
 
 
-def compute(
-    inputs: Inputs, groups: Groups | None, radius: float
-) -> tuple[list[Subgroups], GroupComparison | None]:
+def compute(inputs: Inputs, groups: Groups | None, radius: float) -> tuple[list[Subgroups], GroupComparison | None]:
     """Every group of the chosen columns, measured beside all other rows; and how they were compared."""
     found = read_groups(inputs, groups)
     masks = [[np.asarray(one.names == name) for name in one.order] for one in found]

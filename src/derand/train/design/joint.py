@@ -185,8 +185,10 @@ class JointColumn:
         own = [one.list_penalties(regularization) for one in self.bins.axes]
         crossed = [part for part in self.products if len(part) > 1]
         scale = _SHRINK * regularization * max(sum(_count(own, part) for part in crossed), 1) ** 0.5
-        rare = [np.maximum(part, 1.0) if axis.n_categories else np.ones(part.size) for part, axis in
-                zip(own, self.bins.axes, strict=True)]
+        rare = [
+            np.maximum(part, 1.0) if axis.n_categories else np.ones(part.size)
+            for part, axis in zip(own, self.bins.axes, strict=True)
+        ]
         found = [own[part[0]] for part in self.products if len(part) == 1]
         found += [scale * _multiply([rare[axis] for axis in part], np.maximum) for part in crossed]
         return np.concatenate(found)
@@ -381,9 +383,7 @@ def design_joint(bins: JointBins, reaches: Sequence[Reach]) -> JointColumn:
     most = len(axes) if len(axes) <= _FULL else _ORDER
     products = [part for size in range(1, most + 1) for part in itertools.combinations(range(len(axes)), size)]
     where = np.stack(np.unravel_index(np.arange(by_cell.size), shape))
-    points = np.concatenate(
-        [_multiply([functions[axis][where[axis]] for axis in part]) for part in products], axis=1
-    )
+    points = np.concatenate([_multiply([functions[axis][where[axis]] for axis in part]) for part in products], axis=1)
     points -= by_cell.ravel() @ points / max(by_cell.sum(), 1e-300)
     return JointColumn(bins, _list_places(bins, reaches, shape, points.astype(np.float32)), tuple(products))
 

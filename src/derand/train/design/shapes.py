@@ -94,7 +94,9 @@ def grow_trees(joints: Sequence[JointShape], levels: int) -> tuple[list[TreeShap
         n_splits, n_leaves = n_splits + len(splits), n_leaves + len(leaves)
     if not parts:
         return [], constant
-    roots, features, edges, left, right, leaves, missing_left = (np.concatenate(one) for one in zip(*parts, strict=True))
+    roots, features, edges, left, right, leaves, missing_left = (
+        np.concatenate(one) for one in zip(*parts, strict=True)
+    )
     trees = TreeShape(
         roots,
         features,

@@ -34,15 +34,11 @@ def read(model: Fitted) -> TreeReading:
 
 
 def _refuse_odd_outputs(model: Fitted) -> None:
-    """Refuse a model that answers with several labels or numbers for a row, or knows one label alone."""
+    """Refuse a model that answers with several labels or numbers for a row."""
     if getattr(model, "n_outputs_", 1) != 1:
         raise ValueError(
             f"`model` answers with {model.n_outputs_} outputs for each row; certificates are for one: train one model "
             "for each."
-        )
-    if len(getattr(model, "classes_", (0, 1))) < 2:
-        raise ValueError(
-            f"`model` knows only one class, {model.classes_[0]!r}: no change of a row can move its answer."
         )
 
 

@@ -65,6 +65,8 @@ class AdditiveOptions:
     """Numerical columns from which on some are chosen before they are fitted."""
     max_iter: int = 1_000
     """Steps of a fit, at most."""
+    tol: float = 1e-3
+    """Of the duality gap, as a share of the loss: where a fit to all rows ends."""
     seed: int = 0
     n_threads: int = 1
 

@@ -126,7 +126,7 @@ class ProductDesign:
         """
         starts, n_groups = self.blocks.starts, len(self.groups)
         others = weights[..., 1 + starts[n_groups] :]
-        shapes, tables, grids = self.rest.read(np.concatenate([weights[..., :1], others], axis=-1))
+        shapes, tables, grids, _ = self.rest.read(np.concatenate([weights[..., :1], others], axis=-1))
         for group, start, stop in zip(self.groups, starts, starts[1:], strict=False):
             values = group.read_values(np.atleast_2d(weights).T[1 + start : 1 + stop])
             values = values if weights.ndim > 1 else values[..., 0]

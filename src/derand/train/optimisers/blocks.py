@@ -300,14 +300,14 @@ def _line_up(design: Design, rows: BinnedTable, layout: Layout) -> Blocks:
         _begin(sizes.prod(axis=1))[:-1],
         n_bins,
         n_places,
-        _begin([one.index.size for one in parts]),
+        _begin([one.ends.size for one in parts]),
         _begin(n_places)[:-1],
         np.concatenate([*(one.counts for one in parts), np.empty(0, dtype=np.int64)]),
         np.concatenate([*(_begin(one.counts)[:-1] for one in parts), np.empty(0, dtype=np.int64)]),
         _begin(counts * n_bins),
         is_category,
-        np.concatenate([one.points.ravel() for one in parts] or [np.empty(0)]).astype(np.float32),
-        np.concatenate([one.index for one in parts] or [np.empty(0)]).astype(np.int32),
+        np.concatenate([*(one.points.ravel() for one in parts), np.empty(0, dtype=np.float32)]),
+        np.concatenate([one.ends for one in parts] or [np.empty(0)]).astype(np.int32),
         np.concatenate([one.costs for one in parts] or [np.empty(0)]).astype(np.float64),
         _begin([one.size for one in entries]),
         np.concatenate([*entries, np.empty(0, dtype=np.int32)]),
@@ -348,7 +348,7 @@ def _describe_number(column: NumberColumn) -> Places:
 def _lie_even(points: Numbers, index: Numbers, costs: FloatArray, *, is_category: bool = False) -> Places:
     """Places of a column whose codes have equally many, (n_codes, n_places)."""
     counts = np.full(index.shape[1], index.shape[0], dtype=np.int64)
-    return Places(points, index.T.ravel(), counts, costs.T.ravel(), is_category)
+    return Places(points.astype(np.float32), index.T.ravel(), counts, costs.T.ravel(), is_category)
 
 
 def _describe_category(column: CategoryColumn, may_change: bool) -> Places:

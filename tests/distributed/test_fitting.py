@@ -150,7 +150,7 @@ def test_bad_input(frame: Any, tmp_path: Path) -> None:
         fit(StumpClassifier(), 3, "bad")
     with pytest.raises(FileNotFoundError, match="names no file"):
         fit(StumpClassifier(), tmp_path / "*.parquet", "bad")
-    with pytest.raises(ValueError, match="one label alone"):
+    with pytest.raises(ValueError, match="only one label"):
         fit(StumpClassifier(), frame[frame["bad"] == "no"], "bad")
 
 

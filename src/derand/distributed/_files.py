@@ -197,7 +197,7 @@ def _name_targets(files: Sequence[str], folder: Path) -> dict[str, Path]:
         name = Path(file).name
         if name in names:
             raise ValueError(
-                f"{names[name]} and {file} have the same name, so that their results would go to one file: certify "
+                f"{names[name]} and {file} have the same name, so their results would go to one file: certify "
                 "them into two folders."
             )
         names[name], targets[file] = file, folder / name

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import FloatArray, is_number
+from derand._core.origin import Cell
 from derand.certificates import Domain, Reason, Reasons, compute_reasons, find_labels, list_reasons, make_domain, prove
 from derand.estimators._showing import Shown, name_all
 from derand.explain import ModelPromises, Names, name_promises
@@ -23,7 +24,7 @@ from derand.tables import TableEncoding
 from derand.threat import find_column
 
 Columns = str | int | Sequence[str | int] | Sequence[Sequence[str | int]]
-DomainOption = Mapping[str | int, Any] | None
+DomainOption = Mapping[str | int, object] | None
 _DIRECTIONS = {1: "increasing", -1: "decreasing"}
 
 
@@ -73,8 +74,8 @@ def _measure_ranges(model: Model, table: FloatArray) -> dict[int, tuple[float, f
     return found
 
 
-def _read_ends(given: Any, column: str | int) -> tuple[float, float]:
-    if not isinstance(given, tuple | list) or len(given) != 2 or not all(_is_number(one) for one in given):
+def _read_ends(given: object, column: str | int) -> tuple[float, float]:
+    if not isinstance(given, tuple | list) or len(given) != 2 or not all(is_number(one) for one in given):
         raise TypeError(f"`domain` must give {column!r} a pair (lowest, highest), got {given!r}.")
     low, high = float(given[0]), float(given[1])
     if not low <= high:
@@ -82,11 +83,7 @@ def _read_ends(given: Any, column: str | int) -> tuple[float, float]:
     return low, high
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-
-
-def _read_values(given: Any, categories: Sequence[object], column: str | int) -> FloatArray:
+def _read_values(given: object, categories: Sequence[object], column: str | int) -> FloatArray:
     known = {value: float(code) for code, value in enumerate(categories)}
     values = [given] if isinstance(given, str) or not isinstance(given, Sequence) else list(given)
     strange = [value for value in values if value not in known]
@@ -116,7 +113,7 @@ def require_inside(estimator: Shown, rows: FloatArray, domain: DomainOption, rea
 
 def compute_table_reasons(
     estimator: Shown,
-    classes: NDArray[Any],
+    classes: NDArray[np.generic],
     request: Asked,
     domain: DomainOption,
     *,
@@ -149,11 +146,11 @@ def _read_sets(columns: Columns | None, encoding: TableEncoding) -> list[list[in
     """Sets of protected columns: a name, a list of names that change together, or several such lists."""
     if columns is None:
         return []
-    given: list[Any] = [columns] if isinstance(columns, str | int | np.integer) else list(columns)
+    given: list[Cell] = [columns] if isinstance(columns, str | int | np.integer) else list(columns)
     if not given:
         raise ValueError("`protected` must name a column, got an empty list.")
     is_nested = any(isinstance(one, list | tuple) for one in given)
-    sets: list[Any] = given if is_nested else [given]
+    sets: list[Cell] = given if is_nested else [given]
     found = []
     for one in sets:
         members = [one] if isinstance(one, str | int | np.integer) else list(one)
@@ -164,7 +161,7 @@ def _read_sets(columns: Columns | None, encoding: TableEncoding) -> list[list[in
 
 def prove_table(
     estimator: Shown,
-    classes: NDArray[Any],
+    classes: NDArray[np.generic],
     request: Asked,
     *,
     has_rows: bool,
@@ -190,7 +187,7 @@ def prove_table(
         for column, direction in (monotone or {}).items()
         if direction != 0
     }
-    if radius is not None and not (_is_number(radius) and 0 <= radius < np.inf):
+    if radius is not None and not (is_number(radius) and 0 <= radius < np.inf):
         raise ValueError(f"`radius` must be a number, 0 or larger, got {radius!r}.")
     if norm not in (1, 2, np.inf):
         raise ValueError(f"`norm` must be 1, 2 or inf, got {norm!r}.")

@@ -229,10 +229,10 @@ def test_the_report_names_rows_and_tells_of_columns(quick: Path) -> None:
     table["settled_code"] = table["outcome"].map({"default": "<b>X</b>", "paid": "A"})
     table.rename(columns={"settled_code": "<i>code"}).to_csv(quick.parent / "loans.csv", index=False)
     quick.write_text(QUICK.replace("[certify]\n", '[certify]\nid = "id"\n') + '[report]\noutput = "report.json"\n')
-    assert "'<i>code' tells the target almost by itself" in check_run(quick)["warnings"][0]
+    assert "'<i>code' predicts the target almost alone" in check_run(quick)["warnings"][0]
     run_file(quick)
     report = json.loads((quick.parent / "out" / "report.json").read_text(encoding="utf-8"))
-    assert "'<i>code' tells the target almost by itself" in report["notes"][0]
+    assert "'<i>code' predicts the target almost alone" in report["notes"][0]
     assert "The model does not read these columns of the table: 'id' (" in report["left_out"][-1]
     held = pd.read_csv(quick.parent / "out" / "held_out.csv")["id"].astype(str)
     assert all(row["name"] == held[row["row"] - 1] for row in report["rows"]["table"])

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from derand._core.text import Facts
 from derand.app.commands._app import InterruptedWorkError, complain, make_console, print_facts
 from derand.app.settings import CLASSES, CertifySettings, ManyFiles, list_given, list_of_other_task
 
@@ -34,9 +35,9 @@ def certify_many(
             raise ValueError(f"--{name} is for one file, and these are many: leave it out.")
     if read_kind(model) != "regressor":
         for name in list_of_other_task(asked, CLASSES):
-            raise ValueError(f"--{name} is for models of numbers, and {model} tells classes apart.")
+            raise ValueError(f"--{name} is for regression models, and {model} is a classifier.")
     workers = many.workers if many.scheduler is not None else many.workers or count_threads()
-    where: dict[str, Any] = {"scheduler": many.scheduler, "workers": workers, "resume": many.resume}
+    where: Facts = {"scheduler": many.scheduler, "workers": workers, "resume": many.resume}
     given = {name: getattr(asked, name) for name in (*list_given(asked), "changes")}
     try:
         return certify_files(model, str(data), output, **where, advance=advance, **given)

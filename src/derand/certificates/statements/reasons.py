@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray, is_whole
 from derand.certificates.bounds.pairwise import build_pair
 from derand.certificates.labels import find_labels
 from derand.certificates.results.statements import Reason, Reasons
@@ -216,7 +216,7 @@ def _read_costs(costs: Mapping[int, int] | None, columns: IntArray, n_features: 
     """What holding each column costs, 1 where nothing is said."""
     price = np.ones(n_features, dtype=np.int64)
     for feature, cost in (costs or {}).items():
-        if isinstance(cost, bool) or not isinstance(cost, int | np.integer) or not 1 <= cost <= _LARGEST_COST:
+        if not is_whole(cost) or not 1 <= cost <= _LARGEST_COST:
             raise ValueError(f"`costs` must be whole numbers from 1 to {_LARGEST_COST}, got {cost!r}.")
         price[feature] = cost
     own = price[columns]

@@ -355,7 +355,7 @@ def _check_numbers(
         least, most = own[inside].min(), own[inside].max()
         require(c.low[at] <= least and most <= c.high[at], f"[{c.low[at]}, {c.high[at]}], truth [{least}, {most}]")
         slack = 1e-3 * (1 + abs(float(c.high[at])))
-        if radius is None or threat.norm == 0:
+        if model.ensemble_.has_trees and (radius is None or threat.norm == 0):
             require(c.low[at] >= least - slack and c.high[at] <= most + slack, "a wide interval")
 
 

@@ -13,10 +13,12 @@ import math
 import re
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_UP, Context, Decimal
-from typing import Literal
+from typing import Any, Literal
 
 JsonPlain = None | bool | int | float | str | list["JsonPlain"] | dict[str, "JsonPlain"]
 """What JSON can hold; every float is finite."""
+Facts = dict[str, Any]
+"""Figures, texts and lists by name, such as what a command prints by `--json`, or arguments by name."""
 
 _WIDE = Context(prec=400)
 """Enough digits for any double with some decimals; the usual 28 end at 1e28."""

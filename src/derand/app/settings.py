@@ -157,7 +157,7 @@ def _list_rules() -> Sequence[str]:
 def _list_models() -> Sequence[str]:
     from derand.estimators import REGRESSORS, TRAINERS
 
-    return tuple({**REGRESSORS, **TRAINERS})
+    return tuple(dict.fromkeys([*REGRESSORS, *TRAINERS]))
 
 
 def _list_classifiers() -> Sequence[str]:
@@ -667,7 +667,7 @@ class ProveSettings:
     ----------
     protected : sequence of str
         Columns that must not change an answer; they change together.
-    monotone, radius, norm, unseen, missing, rule, noise
+    monotone, radius, norm, unseen, missing, rule, noise, budget
         As for `prove` of a classifier.
     domain : mapping of column to pair or list
         As for `prove`.
@@ -698,6 +698,9 @@ class ProveSettings:
     norm: str = _option("Norm of that radius.", default="inf", choices=("1", "2", "inf"))
     rule: str | None = _option(_RULE)
     noise: Noise | str | float | None = _option("none: the model as deployed, with --rule mean.", "noise")
+    budget: int | None = _option(
+        "Nodes that each search of a model with trees may look at.", "whole", metavar="NODES", shown="20000", least=1
+    )
     target: str | None = _option("Column of the table that is no feature, as for `derand certify`.")
 
 
@@ -811,6 +814,51 @@ class ReportFileSettings:
     notes: Sequence[str] = ()
     left_out: Sequence[str] = ()
     page: PathLike | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonitorSettings:
+    """What `monitor_file` is asked for.
+
+    Attributes
+    ----------
+    target : str or None
+        Column with the true labels of the batches.
+    subgroups : sequence of str
+        Columns whose groups are looked at; they need not be features.
+    train : path-like or None
+        The training table, for the ranges of its numbers.
+    radius, rule, noise, rate, title
+        As for `derand.Monitor`.
+    threat : Threat, path-like or None
+        What may change, or a TOML file that says so. None is the model's `default_threat`.
+    changes : mapping
+        Fields of Threat that differ from those of the model's `default_threat`; not beside `threat`.
+    """
+
+    SECTION: ClassVar[str] = ""
+
+    target: str | None = _option(replace(_TARGET, help="Column with the true labels, to compare right answers."))
+    subgroups: Sequence[str] = _texts("A column of subgroups. Repeatable.", flag="--subgroup")
+    train: PathLike | None = _option("The training table, to count numbers beyond its ranges.", "file")
+    radius: float | None = _option(
+        "Which certified radius counts as holding, where the threat has a ball.",
+        "number",
+        shown="0.25, in norm 0 one column",
+        unit=_OF_SCALING,
+    )
+    rule: str | None = _option(_RULE)
+    noise: Noise | str | float | None = _option("none: the model as deployed, with --rule mean.", "noise")
+    rate: float = _option(
+        "Highest probability of an alarm of a batch where nothing has changed.", "share", default=0.05
+    )
+    title: str | None = _option("Title of the page.")
+    threat: Threat | PathLike | None = _option(
+        "What may change, in a file instead of --norm, --limits, ..., --l0 and --missing.",
+        "file",
+        metavar="FILE.toml",
+    )
+    changes: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

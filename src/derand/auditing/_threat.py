@@ -156,9 +156,9 @@ class AllowedChanges:
             return False
         own, new = row.tolist(), changed.tolist()
         for column, link in self.linked.items():
-            if not math.isnan(own[column]) and {column, link[0], link[2]} & moved:
-                if not self._keeps(new[column], new, link):
-                    return False
+            is_moved = not math.isnan(own[column]) and {column, link[0], link[2]} & moved
+            if is_moved and not self._keeps(new[column], new, link):
+                return False
         read = numbers | {at for at in moved if any(at in (link[0], link[2]) for link in self.linked.values())}
         return all(self._allows_number(at, own, new[at]) for at in read - gaps) and all(
             self._allows_code(model, at, pairs[at][1]) for at in codes
@@ -257,7 +257,11 @@ def _require_columns(threat: Threat, model: Model) -> None:
         "domain": (threat.domain, numbers, "numerical "),
         "steps": (threat.steps, numbers, "numerical "),
         "may_become": (threat.may_become, codes, "categorical "),
-        "linked": ([at for one, link in threat.linked.items() for at in (one, link[0], link[2])], numbers, "numerical "),
+        "linked": (
+            [at for one, link in threat.linked.items() for at in (one, link[0], link[2])],
+            numbers,
+            "numerical ",
+        ),
     }
     for name, (columns, known, sort) in named.items():
         for column in columns:

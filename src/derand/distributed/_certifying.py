@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from derand._core.origin import Fitted, Frame
+from derand._core.text import Facts
 from derand.storage import load_bytes, write_bytes
 
 
-def certify(estimator: Any, data: Any, *, keep: Sequence[str] = (), **asked: Any) -> Any:
+def certify(estimator: Fitted, data: Frame, *, keep: Sequence[str] = (), **asked: Any) -> Any:
     """Certify every partition of a Dask dataframe; nothing is computed before its result is asked for.
 
     Parameters
@@ -61,14 +63,14 @@ def certify(estimator: Any, data: Any, *, keep: Sequence[str] = (), **asked: Any
     return data[every].map_partitions(_certify_part, content, options, (names, kept), meta, meta=meta)
 
 
-def _make_meta(estimator: Any, options: dict[str, object]) -> Any:
+def _make_meta(estimator: Fitted, options: dict[str, object]) -> Any:
     """The result of no rows."""
     row = estimator.decode_rows(np.zeros((1, estimator.encoding_.n_features)))
     return estimator.certify(row, **options).to_frame().iloc[:0]
 
 
 def _certify_part(
-    frame: Any, content: bytes, options: dict[str, Any], columns: tuple[list[str], list[str]], meta: object
+    frame: Frame, content: bytes, options: Facts, columns: tuple[list[str], list[str]], meta: object
 ) -> object:
     if not len(frame):
         return meta
@@ -77,7 +79,7 @@ def _certify_part(
     return _join(frame[kept], found) if kept else found
 
 
-def _join(kept: Any, found: Any) -> object:
+def _join(kept: Frame, found: Frame) -> object:
     """What is kept, and the certificates beside it."""
     taken = [name for name in kept.columns if name in found.columns]
     if taken:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray
+from derand._core.origin import Fitted, Frame
 from derand._core.progress import tell
 from derand._core.text import quote_short
 from derand.distributed._parts import Parts, drop_empty
@@ -27,11 +28,10 @@ from derand.estimators import (
     StumpClassifier,
     check_parameters,
     fit_table,
-    refuse_identifiers,
     resolve_class_weight,
 )
 from derand.noise import Noise
-from derand.tables import ColumnWarning, Labels, TableEncoding
+from derand.tables import ColumnWarning, Labels, TableEncoding, refuse_identifiers
 from derand.train import (
     BinnedTable,
     CodedRows,
@@ -115,7 +115,7 @@ def _require_supported(estimator: object) -> None:
 
 
 def _fit(
-    estimator: Any, data: object, target: str, columns: Sequence[str] | None
+    estimator: Fitted, data: object, target: str, columns: Sequence[str] | None
 ) -> tuple[tuple[str, ...], str | None]:
     """Train; the warnings, and the message of the data checks."""
     parts = Parts.open(data, None if columns is None else (*columns, target))
@@ -239,7 +239,7 @@ def _share(parts: Parts, reading: _Reading, table: TrainingTable, totals: FloatA
     return replace(table, whole=WholeTable(totals.astype(np.int64), sample.count_distinct(), share))
 
 
-def _code(table: object, reading: _Reading, numbers: Any, categories: Any) -> CodedRows:
+def _code(table: object, reading: _Reading, numbers: Frame, categories: Frame) -> CodedRows:
     rows, target = reading.read(table)
     return CodedRows(code_rows(rows, numbers, categories), target)
 

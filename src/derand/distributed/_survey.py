@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand._core.origin import Frame
 from derand._core.text import quote_short
-from derand.tables import CategoricalFeatures, Category, ColumnKind, TableEncoding, is_whole
+from derand.tables import MOST_CLASSES, CategoricalFeatures, Category, ColumnKind, TableEncoding, is_whole
 from derand.tables import Labels as ClassLabels
 from derand.train import Moments, Spread
 
 MOST_CATEGORIES = 2**16
 """Of a column: beyond that it says which row is which, and not what it is like."""
-MOST_CLASSES = 256
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -102,7 +102,7 @@ class Labels(NamedTuple):
         return dict(zip(self.values, np.bincount(self.codes, minlength=len(self.values)).tolist(), strict=True))
 
 
-def split_target(table: Any, target: str) -> tuple[Any, Labels]:
+def split_target(table: Frame, target: str) -> tuple[object, Labels]:
     """A table without the column of labels, and the labels."""
     names = [str(name) for name in (table.column_names if hasattr(table, "column_names") else table.columns)]
     if target not in names:

@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from derand._core.arrays import FloatArray
+from derand._core.origin import Frame
 from derand._core.threads import count_threads
 from derand.certificates import DEDUCTION, measure_margins
 from derand.estimators._base import CertifiedEstimator, Columns, Training
@@ -21,6 +22,7 @@ from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._inputs import (
     ClassWeight,
     check_least,
+    check_number,
     check_regularization,
     check_whole,
     name_groups,
@@ -130,6 +132,8 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
     max_iter : int
         Steps of the fit, at most: sweeps over all columns. Where it ends there, a ConvergenceWarning says what is left
         to gain.
+    tol : float
+        The fit ends where `gap_` is at most this share of what it loses.
     class_weight : None, "balanced" or dict
         Moves the decision. `predict_proba` stays calibrated to the data as they are: the two then differ.
     decision_threshold : float or None
@@ -144,10 +148,13 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         Columns that do not change, by name or number.
     monotone : dict of column to {"increasing", "decreasing"}, or None
         Numerical columns whose function must only rise or only fall; 1 and -1 mean the same.
-    groups : None, "auto" or list of lists of columns
-        Numerical columns that interact, two to four in a group, by name or number, none in two groups: each group gets
-        one function of all its columns, trained for the certificate like those of single columns. "auto" looks for
-        pairs whose joint effect on training rows is real.
+    groups : None, "auto", "patches:3" or list of lists of columns
+        Columns that interact, by name or number: each group gets one function of all its columns, trained for the
+        certificate like those of single columns. Of two classes without noise, in norm inf or at radius 0, columns may
+        be in several groups of up to nine, categories and missing values among them. Elsewhere groups hold two to four
+        numerical columns, none in two groups. "auto" looks for pairs (and, where they may overlap, triples) whose joint
+        effect on training rows is real. "patches:3" are all 3 by 3 squares of a square image, "patches:2x3:28x14" all
+        2 by 3 rectangles of one of 28 rows and 14 columns; the columns are its pixels, row by row.
     threat : Threat or None
         What may change, instead of `norm`, `l0` and `frozen`: limits, domains, other units. Steps and budgets of
         missing values count when it is certified, not in training.
@@ -222,6 +229,7 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         n_cuts: int | str = "auto",
         regularization: float | str = "cv",
         max_iter: int = 1_000,
+        tol: float = 1e-3,
         class_weight: ClassWeight = None,
         decision_threshold: float | None = None,
         cost: Mapping[str, float] | None = None,
@@ -244,6 +252,7 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         self.n_cuts = n_cuts
         self.regularization = regularization
         self.max_iter = max_iter
+        self.tol = tol
         self.class_weight = class_weight
         self.decision_threshold = decision_threshold
         self.cost = cost
@@ -268,6 +277,7 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_whole("max_iter", self.max_iter, 1)
+        check_number("tol", self.tol, 0.0, 1.0)
 
     def _keep_table(self, table: TrainingTable, encoding: TableEncoding) -> Noise | None:
         noise = super()._keep_table(table, encoding)
@@ -292,6 +302,7 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
             groups=read_groups(self.groups, table, monotone, may_overlap=may_overlap),
             least_rows=self.min_rows_per_category,
             max_iter=int(self.max_iter),
+            tol=float(self.tol),
             deduction=DEDUCTION if self.rule == "vote" else 0.0,
             seed=self._seed,
             n_threads=count_threads(self.n_jobs),
@@ -328,7 +339,7 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
             f"{fit.gap:.2g} of that might be gained. Raise `max_iter`."
         )
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: Frame) -> FloatArray:
         """Logarithm of the odds of `classes_[1]` by which the label is decided; by the rule "vote" the signed radius.
 
         Of several classes it has one column for each: the expected score, a logarithm of odds up to what all have in
@@ -348,7 +359,7 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         rows = self._encode_rows(X)
         return measure_margins(self.ensemble_, rows, self.noise_)
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: Frame) -> FloatArray:
         """Probabilities of the classes: the logistic function of the expected score, calibrated on rows left out.
 
         With class weights, `decision_threshold` or `cost` they are those of the data as they are, while `predict` cuts

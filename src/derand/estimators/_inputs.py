@@ -18,11 +18,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from derand._core.arrays import Cells, FloatArray, Labels, Targets, is_number, is_whole
+from derand._core.origin import Fitted, Frame
 from derand._core.text import quote_short
+from derand.tables import FEW_CLASSES, MOST_CLASSES, refuse_identifiers
 from derand.threat import Column, find_column
 from derand.train import MOST_COLUMNS, MOST_JOINED, TrainingTable
 
-ClassWeight = str | dict[Any, float] | None
+ClassWeight = str | dict[object, float] | None
 
 
 def check_whole(name: str, value: object, least: int) -> None:
@@ -54,7 +56,7 @@ def check_regularization(value: object) -> None:
         raise ValueError(f"`regularization` must be 'cv' or a number, got {value!r}.")
 
 
-def check_stump_parameters(estimator: Any) -> None:
+def check_stump_parameters(estimator: Fitted) -> None:
     """Refuse parameters with which no independent ensemble can be trained."""
     check_whole("levels", estimator.levels, 1)
     if estimator.split_step is not None:
@@ -72,7 +74,7 @@ def refuse_double_names(X: object) -> None:
         raise ValueError(f"`X` must have columns of different names, got {name!r} {count} times.")
 
 
-def _list_names(X: Any) -> list[object]:
+def _list_names(X: Frame) -> list[object]:
     """Names of a frame's columns."""
     return list(X.columns if hasattr(X, "iloc") or not hasattr(X, "column_names") else X.column_names)
 
@@ -107,11 +109,6 @@ def refuse_one_row(X: object) -> None:
         )
 
 
-MOST_CLASSES = 256
-_FEW_CLASSES = 20
-"""Up to so many classes may have a row or two each."""
-
-
 def read_labels(X: object, y: ArrayLike, *, several: bool) -> tuple[Labels, NDArray[np.uint8]]:
     """The classes, sorted, and for each row which of them it has; more than two only where `several` are taken."""
     labels = column_or_1d(y, warn=True)
@@ -135,15 +132,6 @@ def read_labels(X: object, y: ArrayLike, *, several: bool) -> tuple[Labels, NDAr
         cure = _REGRESSORS if many else "merge rare ones"
         raise ValueError(f"`y` must hold at most {MOST_CLASSES} classes, got {_name_classes(classes, many)}: {cure}.")
     return classes, target.astype(np.uint8)
-
-
-def refuse_identifiers(n_classes: int, n_rows: int, what: str, more: str = "") -> None:
-    """Refuse many classes of which most rows have one of their own: nothing can be learnt of them."""
-    if n_classes > _FEW_CLASSES and 2 * n_classes > n_rows:
-        raise ValueError(
-            f"{what} must hold classes of several rows each, got {n_classes} different labels in {n_rows} rows, as an "
-            f"identifier has: choose another target, or merge classes.{more}"
-        )
 
 
 def refuse_gaps(values: Cells, what: str) -> None:
@@ -176,7 +164,7 @@ _REGRESSORS = "use AdditiveRegressor or StumpRegressor to predict a number, or t
 
 def looks_like_numbers(classes: Labels, n_rows: int) -> bool:
     """Whether labels are more like numbers to be predicted: more than 20 different ones, of fewer than 5 rows each."""
-    return classes.dtype.kind in "iuf" and classes.size > _FEW_CLASSES and 5 * classes.size > n_rows
+    return classes.dtype.kind in "iuf" and classes.size > FEW_CLASSES and 5 * classes.size > n_rows
 
 
 def _name_classes(classes: Labels, many: bool) -> str:

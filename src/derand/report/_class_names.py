@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from derand._core.origin import Fitted
 
-def rename_classes(model: Any, names: Mapping[Any, str]) -> Any:
+
+def rename_classes(model: Fitted, names: Mapping[object, str]) -> object:
     """A copy of a fitted classifier that answers with other names; classes that are not named keep their own."""
     if not hasattr(model, "classes_"):
         raise ValueError(
@@ -35,7 +37,7 @@ def rename_classes(model: Any, names: Mapping[Any, str]) -> Any:
     return renamed
 
 
-def rename_labels(y: Any, model: Any, renamed: Any) -> Any:
+def rename_labels(y: Any, model: Fitted, renamed: Any) -> Any:
     """Labels of a model as its renamed copy has them; those that it does not have are refused."""
     called = dict(zip(model.classes_.tolist(), renamed.classes_.tolist(), strict=True))
     labels: NDArray[Any] = np.asarray(y)

@@ -65,6 +65,8 @@ class AdditiveOptions:
     """Numerical columns from which on some are chosen before they are fitted."""
     max_iter: int = 1_000
     """Steps of a fit, at most."""
+    tol: float = 1e-3
+    """Of the duality gap, as a share of the loss: where a fit to all rows ends."""
     seed: int = 0
     n_threads: int = 1
 
@@ -186,7 +188,7 @@ class Margins:
         found = self._designs[key]
         return found if self._kept is None else keep_numbers(found, self._kept)
 
-    def _make_design(self, with_ramp: bool, radius: float) -> Any:
+    def _make_design(self, with_ramp: bool, radius: float) -> object:
         return design_model(self.binned, self.spec, radius, with_ramp=with_ramp)
 
     def make_loss(self, design: Any, rows: BinnedTable, n_threads: int = 1) -> Measure:
@@ -283,7 +285,7 @@ class Pairwise(Margins):
         loss = self.make_loss(design, some, n_threads)
         return Objective(loss, np.tile(penalties, n_classes), change, constant.ravel())
 
-    def measure_fit(self, design: Any, rows: RowSource, regularization: float, weights: FloatArray) -> Fit | None:
+    def measure_fit(self, design: object, rows: RowSource, regularization: float, weights: FloatArray) -> Fit | None:
         return None
 
     def _change_variables(
@@ -356,7 +358,7 @@ class Products(Pairwise):
     def make_loss(self, design: Any, rows: BinnedTable, n_threads: int = 1) -> ProductLoss:
         return ProductLoss(design, rows, self.problem.n_classes, n_threads)
 
-    def _change_variables(self, *_: Any) -> None:
+    def _change_variables(self, *_: object) -> None:
         return None
 
     def schedule(self, n_rows: int, is_quick: bool) -> Schedule:
@@ -368,7 +370,7 @@ class Products(Pairwise):
         scores = self.make_loss(design, rows, self.problem.options.n_threads).score(weights)
         return scores if self.problem.n_classes > 2 else np.asarray(scores[:, 1] - scores[:, 0])
 
-    def build(self, design: Any, weights: FloatArray) -> AdditiveEnsemble:
+    def build(self, design: object, weights: FloatArray) -> AdditiveEnsemble:
         if self.problem.n_classes > 2:
             return super().build(design, weights)
         low, high = self.split_outputs(weights)
@@ -381,9 +383,9 @@ class Products(Pairwise):
         return kind.calibrate(self, scores, target, weights, with_shift)
 
 
-def _fit_scaling(lose: Any, n_shifts: int, with_shift: bool) -> tuple[float, ...]:
+def _fit_scaling(lose: object, n_shifts: int, with_shift: bool) -> tuple[float, ...]:
     """Slope and shifts that lose least; the slope is neither tiny nor huge."""
-    bounds: list[Any] = [(1 / _LARGEST_SLOPE, _LARGEST_SLOPE), *[(None, None) if with_shift else (0, 0)] * n_shifts]
+    bounds: list[object] = [(1 / _LARGEST_SLOPE, _LARGEST_SLOPE), *[(None, None) if with_shift else (0, 0)] * n_shifts]
     start = np.zeros(n_shifts + 1)
     start[0] = 1.0
     found = minimize(lose, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"ftol": 1e-12})

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import IntArray
+from derand._core.arrays import IntArray, Numbers
 
 
 class CodedRows(NamedTuple):
     """The rows of one part: codes (n_rows, n_columns) as in BinnedTable, and labels (n_rows,)."""
 
-    codes: NDArray[Any]
+    codes: Numbers
     target: NDArray[np.uint8]
 
 

@@ -19,6 +19,7 @@ from derand._core.threads import run_blocks
 from derand.train import strategies
 from derand.train.bins import BinnedTable
 from derand.train.design.columns import compute_boxes, leave_in_place
+from derand.train.design.joint import JointBins
 from derand.train.design.model import bin_windows, may_overlap
 from derand.train.formulations import FORMULATIONS, InMemory, InParts, Margins, Problem, RowSource
 from derand.train.optimisers.base import Effort, Fit
@@ -34,8 +35,8 @@ from derand.train.table import TrainingTable
 CHECKED_ROWS = 5_000
 """Rows on which the certified accuracy is compared with that of the constant prediction."""
 _LADDER = Ladder((10.0, 1.0, 0.1, 0.01, 0.001), extends=True, refines=True, ramps=True)
-_TOLERANCE, _ROUGH_TOLERANCE = 1e-3, 1e-2
-"""Of the duality gap, as a share of the loss: of a fit to all rows, and of those among which a penalty is chosen."""
+_ROUGH_TOLERANCE = 1e-2
+"""Of the duality gap, as a share of the loss: of the fits among which a penalty is chosen."""
 _QUICK, _SCREENING = Effort(_ROUGH_TOLERANCE, 400), Effort(0.1, 30)
 
 
@@ -102,7 +103,7 @@ class Trainer:
 
     def fit_all(self, design: Any, regularization: float) -> FloatArray:
         """Weights for all rows; where these are many, from those of a sample on."""
-        effort, start = Effort(_TOLERANCE, self._options.max_iter), None
+        effort, start = Effort(self._options.tol, self._options.max_iter), None
         if self.strategy.rows in ("sample first", "in parts"):
             some = InMemory(self.binned.take(spread_rows(self.binned, strategies.LIMITS.choice_rows)))
             start = self._fit(design, some, regularization, effort, count=True)
@@ -154,8 +155,11 @@ class Trainer:
             return Choice(self._options.regularization)
         if self.strategy.rows == "in batches" and self.strategy.loss in _HOLD_OUTS:
             return self._choose_on_third(_HOLD_OUTS[self.strategy.loss])
-        index = spread_rows(self.binned, strategies.LIMITS.choice_rows)
-        is_large = index.size * self.binned.codes.shape[1] >= strategies.LIMITS.fold_cells
+        limits, n_columns = strategies.LIMITS, self.binned.codes.shape[1]
+        has_joints = any(isinstance(one, JointBins) for one in self.binned.numbers)
+        fewer = min(limits.choice_rows, max(limits.joint_rows, limits.joint_cells // n_columns))
+        index = spread_rows(self.binned, fewer if has_joints else limits.choice_rows)
+        is_large = index.size * n_columns >= limits.fold_cells
         folds = draw_folds(self.binned.take(index), few_rows=np.inf if is_large else FEW_ROWS)
         if folds is None:
             return Choice(1.0)
@@ -238,8 +242,8 @@ class Trainer:
             )
             misses = expit(-margins)
             boxes = compute_boxes(rows.numbers, spec, radius)
-            residuals = (2.0 * rows.target - 1.0) * misses
-            return select_groups(rows, boxes, residuals[:, None], (misses * (1 - misses))[:, None], alone)
+            residuals, bent = np.where(rows.target == 1, misses, -misses), misses * (1 - misses)
+            return select_groups(rows, boxes, residuals[:, None], bent[:, None], alone)
         design = leave_in_place(self.formulation.design(False, 0.0))
         weights = self.fit(design, rows, 0.1)
         scores = self.formulation.score(design, rows, weights)

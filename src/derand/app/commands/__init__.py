@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 COMMANDS = (
-    "init", "run", "train", "tune", "import", "certify", "audit", "prove", "report", "export", "datasets", "demo",
+    "init", "run", "train", "tune", "import", "certify", "audit", "prove", "report", "monitor", "export", "datasets", "demo",
     "warm_up",
 )  # fmt: skip
 """Files of commands, in the order in which help lists them."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import glob
 import json
 import os
 import signal
@@ -16,12 +17,14 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, Protocol
 
 import typer
 from typer.core import TyperCommand
 
+from derand._core.files import require_writable
 from derand._core.later import MissingLibraryError
 from derand._core.text import make_printable
 
@@ -211,6 +214,7 @@ def clear_errors(command: Callable[Parameters, None]) -> Callable[Parameters, No
     @functools.wraps(command)
     def run(*arguments: Parameters.args, **options: Parameters.kwargs) -> None:
         try:
+            _require_inputs(options)
             command(*arguments, **options)
         except (ValueError, OSError, MissingLibraryError) as error:
             if _explain_printing(error) is not None:
@@ -218,6 +222,25 @@ def clear_errors(command: Callable[Parameters, None]) -> Callable[Parameters, No
             raise typer.Exit(complain(str(error))) from None
 
     return run
+
+
+_INPUTS = {
+    "model": "The model file {} does not exist: check its name and folder.",
+    "data": "{} does not exist.",
+    "certified": "{} does not exist: name a table that `derand certify` wrote.",
+}
+"""What a command reads, by the name of its parameter, and what is said where that is not there."""
+
+
+def _require_inputs(options: Mapping[str, object]) -> None:
+    """Refuse files that are not there before a library is loaded; streams and patterns are left to who reads them."""
+    for name, message in _INPUTS.items():
+        path = options.get(name)
+        if isinstance(path, Path) and str(path) != "-" and not glob.has_magic(str(path)) and not path.exists():
+            raise FileNotFoundError(message.format(path))
+    output = options.get("output")
+    if isinstance(output, Path) and not output.parent.exists():
+        require_writable(output)
 
 
 def add_command(command: Callable[Parameters, None]) -> Callable[Parameters, None]:

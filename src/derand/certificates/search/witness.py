@@ -106,7 +106,7 @@ class Verifier(Target):
             return np.zeros(0, dtype=bool)
         if self.perturbation.links:
             points = self.perturbation.follow(self.rows[at], points)
-            overflows = np.isinf(points).any(axis=1)[:, None]
+            overflows = np.any(np.isinf(points), axis=1)[:, None]
             points = np.where(overflows, self.rows[at], points)  # these do not flip
         if self.library is not None:
             after = self.library(points)
@@ -118,7 +118,8 @@ class Verifier(Target):
 
     def allows(self, points: FloatArray, at: IntArray) -> BoolArray:
         """Whether the numbers of each point lie in the box of its row, by whole steps where there are some."""
-        own, numbers = self.rows[at], list(self.model.numerical_features)
+        parents = {one for link in self.perturbation.links for one in (link.left, link.right)}
+        own, numbers = self.rows[at], sorted(parents.union(self.model.numerical_features))
         low, high = self.perturbation.box(own)
         inside = (points >= low) & (points <= high) | (points == own) | np.isnan(points) | np.isnan(own)
         for column in np.flatnonzero(self.perturbation.steps).tolist():

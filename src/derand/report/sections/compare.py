@@ -236,8 +236,8 @@ def _translate(threat: Threat, subject: Subject, other: CertifiedClassifier, pla
     for column, (left, sign, right, tolerance) in threat.linked.items():
         if any(int(one) not in at for one in (column, left, right)):
             raise ValueError(
-                f"`linked` of Threat names {subject.names[int(column)]!r}, which follows from columns that the model to "
-                "compare with does not have all: leave that model out, or the link."
+                f"`linked` of Threat names {subject.names[int(column)]!r}, which follows from columns that the other "
+                "model does not have all: leave that model out, or the link."
             )
         kept.setdefault("linked", {})[at[int(column)]] = at[int(left)], sign, at[int(right)], tolerance
     takes_gaps = bool(other.ensemble_.missing_features)

@@ -151,4 +151,6 @@ def write_move(move: Size, *, days: bool) -> str:
     return f"±{format_short_down(move)}{' days' if days else ''}" if move > 0 else "no move proven"
 
 
-SECTION = ui.Section("units", lambda s: "Your units" if s["moves"] else "", blocks, "how far each column may move by itself")
+SECTION = ui.Section(
+    "units", lambda s: "Your units" if s["moves"] else "", blocks, "how far each column may move by itself"
+)

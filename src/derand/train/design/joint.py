@@ -41,19 +41,19 @@ class Places(NamedTuple):
     Attributes
     ----------
     points : array of shape (n_points, n_weights)
-    index : array of int
+    ends : array of int
         A point for each place: the first places of all codes, which nothing moves, then the second ones of all codes
         that have such, and so on. Codes of more places come first.
     counts : array of int
         How many codes have a first place, a second one, ...
-    costs : array as long as `index`
+    costs : array as long as `ends`
         What going there costs.
     is_category : bool
         Whether it costs what changes of categories cost.
     """
 
     points: NDArray[np.float32]
-    index: NDArray[Any]
+    ends: NDArray[Any]
     counts: IntArray
     costs: FloatArray
     is_category: bool = False
@@ -173,7 +173,7 @@ class JointColumn:
 
     @property
     def n_weights(self) -> int:
-        return self.places.points.shape[1]
+        return int(self.places.points.shape[1])
 
     @property
     def n_places(self) -> int:
@@ -185,20 +185,22 @@ class JointColumn:
         own = [one.list_penalties(regularization) for one in self.bins.axes]
         crossed = [part for part in self.products if len(part) > 1]
         scale = _SHRINK * regularization * max(sum(_count(own, part) for part in crossed), 1) ** 0.5
-        rare = [np.maximum(part, 1.0) if axis.n_categories else np.ones(part.size) for part, axis in
-                zip(own, self.bins.axes, strict=True)]
+        rare = [
+            np.maximum(part, 1.0) if axis.n_categories else np.ones(part.size)
+            for part, axis in zip(own, self.bins.axes, strict=True)
+        ]
         found = [own[part[0]] for part in self.products if len(part) == 1]
         found += [scale * _multiply([rare[axis] for axis in part], np.maximum) for part in crossed]
         return np.concatenate(found)
 
     def leave_in_place(self) -> JointColumn:
         """The same where nothing changes."""
-        points, index, counts, costs, is_category = self.places
-        return replace(self, places=Places(points, index[: counts[0]], counts[:1], 0 * costs[: counts[0]], is_category))
+        points, ends, counts, costs, is_category = self.places
+        return replace(self, places=Places(points, ends[: counts[0]], counts[:1], 0 * costs[: counts[0]], is_category))
 
     def tabulate(self) -> FloatArray:
         """What each weight adds at each code, where nothing is moved."""
-        return self.places.points[self.places.index[: self.n_codes]].astype(np.float64)
+        return np.asarray(self.places.points[self.places.ends[: self.n_codes]], dtype=np.float64)
 
     def read(self, weights: FloatArray) -> JointShape:
         """The function that these weights stand for."""
@@ -259,7 +261,8 @@ class _Joiner:
         self.categories = {feature: at for at, (feature, _) in enumerate(binned.categories, len(self.numbers))}
         self._binned, self._measure, self._n_cuts = binned, measure, n_cuts
         self._boxes = measure(binned.numbers)
-        self._sizes, self._miss = dict(binned.categories), dict(zip(self.categories, binned.miss_categories()))
+        self._sizes = dict(binned.categories)
+        self._miss = dict(zip(self.categories, binned.miss_categories(), strict=True))
         self._axes: dict[tuple[int, int, int], tuple[JointAxis, IntArray]] = {}
 
     def join(self, groups: Sequence[tuple[int, ...]]) -> list[tuple[NDArray[Any], JointBins]]:
@@ -381,9 +384,7 @@ def design_joint(bins: JointBins, reaches: Sequence[Reach]) -> JointColumn:
     most = len(axes) if len(axes) <= _FULL else _ORDER
     products = [part for size in range(1, most + 1) for part in itertools.combinations(range(len(axes)), size)]
     where = np.stack(np.unravel_index(np.arange(by_cell.size), shape))
-    points = np.concatenate(
-        [_multiply([functions[axis][where[axis]] for axis in part]) for part in products], axis=1
-    )
+    points = np.concatenate([_multiply([functions[axis][where[axis]] for axis in part]) for part in products], axis=1)
     points -= by_cell.ravel() @ points / max(by_cell.sum(), 1e-300)
     return JointColumn(bins, _list_places(bins, reaches, shape, points.astype(np.float32)), tuple(products))
 
@@ -397,14 +398,14 @@ def _list_places(bins: JointBins, reaches: Sequence[Reach], shape: Sequence[int]
     padded = np.maximum.accumulate(own_counts[::-1])[::-1]
     code = np.repeat(np.arange(n_codes), padded)
     place = np.arange(code.size) - np.repeat(np.cumsum(padded) - padded, padded)
-    left, index, costs = np.where(place < own_counts[code], place, 0), np.zeros(code.size, dtype=np.int64), 0.0
+    left, ends = np.where(place < own_counts[code], place, 0), np.zeros(code.size, dtype=np.int64)
+    costs = np.zeros(code.size)
     for at, reach in enumerate(reaches):
         left, digit = np.divmod(left, counts[at, code])
-        index = index * shape[at] + reach.cells[bins.codes[code, at], digit]
-        costs = costs + reach.cost * (digit > 0)
+        ends = ends * shape[at] + reach.cells[bins.codes[code, at], digit]
+        costs += reach.cost * (digit > 0)
     order = np.lexsort((code, place))
     by_place = np.bincount(place, minlength=1)
     by_place[0] += 1
-    index = np.insert(index[order], n_codes, 0)
-    costs = np.insert(np.broadcast_to(costs, code.shape)[order].astype(np.float64), n_codes, 0.0)
-    return Places(points, index, by_place, costs, any(reach.cost for reach in reaches))
+    ends, costs = np.insert(ends[order], n_codes, 0), np.insert(costs[order], n_codes, 0.0)
+    return Places(points, ends, by_place, costs, any(reach.cost for reach in reaches))

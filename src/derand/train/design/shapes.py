@@ -94,7 +94,9 @@ def grow_trees(joints: Sequence[JointShape], levels: int) -> tuple[list[TreeShap
         n_splits, n_leaves = n_splits + len(splits), n_leaves + len(leaves)
     if not parts:
         return [], constant
-    roots, features, edges, left, right, leaves, missing_left = (np.concatenate(one) for one in zip(*parts, strict=True))
+    roots, features, edges, left, right, leaves, missing_left = (
+        np.concatenate(one) for one in zip(*parts, strict=True)
+    )
     trees = TreeShape(
         roots,
         features,
@@ -120,7 +122,7 @@ def _list_values(functions: Functions, n_outputs: int) -> list[FloatArray]:
     """All values of each function, (n_values, n_outputs): those of missing and unseen ones among them."""
     found: list[list[Any]] = [[one.values, one.missing] for one in functions.shapes]
     found += [[one.values, one.other, one.missing] for one in functions.tables]
-    found += [[one.values] for one in (*functions.grids, *functions.joints)]
+    found += [[one.values] for one in functions.grids] + [[one.values] for one in functions.joints]
     return [
         np.concatenate([np.reshape(part, (-1, n_outputs)) for part in parts if part is not None]) for parts in found
     ]

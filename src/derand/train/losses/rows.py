@@ -44,7 +44,7 @@ class Tables:
     values: FloatArray
     worth: FloatArray
     category_worth: FloatArray
-    category_shares: list[Any] = field(default_factory=list)
+    category_shares: list[object] = field(default_factory=list)
 
 
 class Groups(NamedTuple):

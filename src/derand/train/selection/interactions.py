@@ -77,15 +77,16 @@ def select_groups(
     triple counts by what it gains beyond the best of its pairs. Categories and missing values are cells of their own.
     """
     cells = {feature: one for feature, one in _choose_cells(rows, boxes).items() if feature not in excluded}
-    half, signs = _split_rows(rows), 2.0 * rows.target - 1.0
-    asked = (half, residuals, curvature, rows.weights)
-    by_pair, strengths = {}, []
+    signs = np.asarray(2.0 * rows.target - 1.0, dtype=np.float64)
+    asked = (_split_rows(rows), residuals, curvature, rows.weights)
+    by_pair: dict[tuple[int, ...], FloatArray] = {}
+    strengths: list[tuple[float, tuple[int, ...]]] = []
     for pair in itertools.combinations(sorted(cells), 2):
         by_pair[pair] = _measure_gains([cells[one] for one in pair], *asked, signs)
         gain, sure = _average(by_pair[pair], rows.weights)
         if sure > _SURE:
             strengths.append((gain, pair))
-    chosen: list[tuple[int, ...]] = [pair for _, pair in sorted(strengths, reverse=True)[:_MOST_PAIRS]]
+    chosen = [pair for _, pair in sorted(strengths, reverse=True)[:_MOST_PAIRS]]
     strengths = []
     few = sorted(cells)[:_MOST_TRIPLED] if len(cells) <= _MOST_TRIPLED else sorted({at for one in chosen for at in one})
     for triple in itertools.combinations(few[:_MOST_TRIPLED], 3):
@@ -118,8 +119,8 @@ def _choose_cells(rows: BinnedTable, boxes: Sequence[Box]) -> dict[int, _Cells]:
         own = np.full(count + 1, _BINS - 1)  # the commonest ones by themselves, all others together
         own[order[: _BINS - 1]] = np.arange(min(_BINS - 1, order.size))
         found[feature] = _Cells(codes, own, own, own, _BINS)
-    for feature, one in found.items():
-        shares = np.bincount(one.own[one.states], weights=rows.weights) / rows.weights.sum()
+    for feature, column in found.items():
+        shares = np.bincount(column.own[column.states], weights=rows.weights) / rows.weights.sum()
         spread[feature] = 1.0 - float((shares**2).sum())
     kept = sorted(found, key=lambda feature: (-spread[feature], feature))[:_MOST_COLUMNS]
     return {feature: found[feature] for feature in sorted(kept) if found[feature].size > 1}

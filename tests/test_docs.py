@@ -29,7 +29,7 @@ WITH_EXAMPLES = sorted(
 )
 BY_RUN_PAGE = {"credit.md", *(f"compare/{name}.md" for name in ("art", "ebm", "fairlearn", "mapie", "veritas"))}
 """Pages that also hold commands or need other libraries: the long tests of `scripts/run_page.py` run them."""
-LONG = ("quickstart.md",)  # what a notebook shows as well
+LONG = ("decide.md", "quickstart.md", "xgboost.md")  # `make test-docs` runs them
 NEEDS = {"xgboost.md": "xgboost"}
 """Libraries that the examples of a page need beside the package."""
 GENERATED = {"settings.md": BUILD / "options.py"}

@@ -159,7 +159,8 @@ class InParts:
         return self.whole.n_distinct
 
     def open(self, design: Design, n_threads: int) -> SumsOverRows:
-        return RowsInParts(design, self.shards, self.whole.class_counts, self.class_weight)
+        weights = self.whole.class_counts, self.class_weight, self.whole.largest_weight
+        return RowsInParts(design, self.shards, *weights)
 
 
 class Margins:

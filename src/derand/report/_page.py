@@ -49,6 +49,9 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
     ),
 }
 """From the decision to the details: of a classifier within a radius or within limits alone, and of a regressor."""
+_LONGEST_NOTE = 140
+_ROOM = 3900
+"""Letters that a page to sign holds in its usual size; with more, it is printed smaller."""
 _BELOW = ("answers", "compare")
 """Tables of LaTeX that stand below the main one."""
 
@@ -72,6 +75,8 @@ def to_html(summary: Summary, *, one_page: bool = False) -> str:
         kind, code, data = "Interval report", ["intervals"], intervals.list_data(summary)
     else:
         kind, code, data = "Certificate report", [], rows.list_data(summary)
+    chosen = choose_sections(summary)[: 1 if one_page else None]
+    is_dense = one_page and _count_letters(summary, chosen[0]) > _ROOM
     moved = {} if one_page else what_if.list_data(summary)
     styles = ["report", "audit", *code, *(["whatif"] if moved else [])]
     style = Markup("".join(read_static(f"{name}.css") for name in styles))
@@ -87,8 +92,9 @@ def to_html(summary: Summary, *, one_page: bool = False) -> str:
         "page",
         summary,
         kind=kind,
-        sections=choose_sections(summary)[: 1 if one_page else None],
+        sections=chosen,
         one_page=one_page,
+        is_dense=is_dense,
         style=style,
         scripts=scripts,
         policy=Markup(policy),
@@ -96,6 +102,12 @@ def to_html(summary: Summary, *, one_page: bool = False) -> str:
         moved=embed(moved),
         score=what_if.title_score(summary) if moved else "",
     )
+
+
+def _count_letters(summary: Summary, section: Section) -> int:
+    """How much a page to sign has to hold."""
+    above = [summary["title"], *summary["notes"][:2], *((summary["banner"] or {}).values())]
+    return len(section.html(summary).striptags()) + sum(min(len(text), _LONGEST_NOTE) for text in above)
 
 
 def _hash_code(code: str) -> str:

@@ -81,6 +81,7 @@ class Report:
         self._inputs: LabelInputs | IntervalInputs
         if is_regressor:
             self._inputs = read_regression_inputs(model, X, y, asked)
+            resolve_groups(self._inputs.subject.names, asked.subgroups, self._inputs.n_rows)
             return
         if asked.class_names is not None:
             renamed = rename_classes(model, asked.class_names)

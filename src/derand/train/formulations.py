@@ -26,6 +26,7 @@ from derand.threat import Threat
 from derand.train import strategies
 from derand.train.bins import BinnedTable
 from derand.train.design.columns import Design, ModelSpec, keep_numbers, leave_in_place
+from derand.train.design.joint import JointBins
 from derand.train.design.model import design_model
 from derand.train.design.products import ProductDesign, design_products
 from derand.train.design.shapes import build_model
@@ -158,7 +159,8 @@ class InParts:
         return self.whole.n_distinct
 
     def open(self, design: Design, n_threads: int) -> SumsOverRows:
-        return RowsInParts(design, self.shards, self.whole.class_counts, self.class_weight)
+        weights = self.whole.class_counts, self.class_weight, self.whole.largest_weight
+        return RowsInParts(design, self.shards, *weights)
 
 
 class Margins:
@@ -176,7 +178,7 @@ class Margins:
     @property
     def can_ramp(self) -> bool:
         """Whether functions may have a linear part: not where they are steps whose cells are known."""
-        return not self.binned.cuts
+        return not self.binned.cuts and not all(isinstance(one, JointBins) for one in self.binned.numbers)
 
     def keep(self, numbers: IntArray) -> Margins:
         """The same of some of the numerical columns, by index."""

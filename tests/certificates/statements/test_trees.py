@@ -22,7 +22,7 @@ from tests.certificates.statements.test_reasons import list_forcing
 
 N_MODELS = 25
 """In the usual run; the long one takes 2,000 of each kind."""
-KINDS = {"two classes": {}, "several classes": {"n_classes": 3}, "another model is meant": {"error": 0.6}}
+KINDS = {"two classes": {}, "several classes": {"n_classes": 3}, "another model is meant": {"error": 1.0}}
 
 
 def check_reasons(case: Case, rng: np.random.Generator) -> str:

@@ -362,7 +362,7 @@ def blocks(summary: Parts) -> list[ui.Block]:
         ),
         ui.Table([ui.Cell(proven, ui.quiet("rows")), "share"], shares, label, label, "accuracy-table"),
         ui.on_page(*accuracy.list_baselines(summary)),
-        ui.in_latex(counts, *changes),
+        ui.in_latex(*changes),
     ]
 
 

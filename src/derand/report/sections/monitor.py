@@ -11,7 +11,7 @@ from markupsafe import Markup, escape
 
 from derand._core.text import Facts, format_count, format_percent, format_percent_interval, shorten
 from derand.report import _blocks as ui
-from derand.report._charts import SHARES, WIDTH, Frame, wrap_svg
+from derand.report._charts import SHARES, Frame, wrap_svg
 from derand.report._markup import percent
 
 _ALARM, _NAME = "alarm", 24
@@ -58,7 +58,7 @@ def _holds(summary: Facts) -> Sequence[ui.Block]:
 def _draw(summary: Facts) -> Markup:
     """The share that holds, batch by batch."""
     batches = summary["batches"]
-    frame = Frame(WIDTH, 220, (-0.5, len(batches) - 0.5), (0.0, 1.0))
+    frame = Frame(760, 220, (-0.5, len(batches) - 0.5), (0.0, 1.0))
     parts = [frame.grid(SHARES)]
     first = frame.y(batches[0]["measures"][0]["share"]["value"])
     parts.append(frame.rule(first, "line-base"))

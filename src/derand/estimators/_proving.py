@@ -25,6 +25,8 @@ from derand.threat import find_column
 
 Columns = str | int | Sequence[str | int] | Sequence[Sequence[str | int]]
 DomainOption = Mapping[str | int, object] | None
+_EXPLAIN_BUDGET = 2_000
+"""Nodes of each search for the reasons of one row that is explained, of models with trees."""
 _DIRECTIONS = {1: "increasing", -1: "decreasing"}
 
 
@@ -137,9 +139,10 @@ def compute_table_reasons(
 def list_row_reasons(estimator: Shown, row: FloatArray, noise: Noise | None, rule: str) -> tuple[Reason, ...]:
     """Up to three reasons of a row over the default domain; none where the model has none to give."""
     model = estimator.ensemble_
-    if model.weights is not None or model.has_trees or model.is_linear or (noise is not None and rule == "vote"):
+    if model.weights is not None or model.is_linear or (noise is not None and (rule == "vote" or model.has_trees)):
         return ()
-    return tuple(list_reasons(model, row, noise, read_domain(model, estimator.encoding_, None), rule=rule)[1])
+    domain = read_domain(model, estimator.encoding_, None)
+    return tuple(list_reasons(model, row, noise, domain, rule=rule, budget=_EXPLAIN_BUDGET)[1])
 
 
 def _read_sets(columns: Columns | None, encoding: TableEncoding) -> list[list[int]]:

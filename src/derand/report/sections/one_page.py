@@ -24,7 +24,7 @@ MOST_LINES = 5
 _MOST_BARS = 6
 _MOST_TEXT = 420
 _SAID_MUCH = 3
-_LINE, _NAME = 30, 22
+_LINE, _NAME = 30, 20
 _SEGMENTS = (("bar-right", "holds"), ("bar-faint", "undecided"), ("bar-wrong", "flips"))
 _KINDS = ("answer", "wrong", "certified")
 """Differences in answers come first: who gets which."""
@@ -63,7 +63,7 @@ def _show_bars(bars: Sequence[AnswerBar]) -> list[ui.Block]:
     if not bars:
         return []
     shown = bars[: 1 + _MOST_BARS]
-    frame = Frame(420, 8 + _LINE * len(shown), (0.0, 1.0), (0.0, 1.0), 138, 56, 4, 4)
+    frame = Frame(420, 8 + _LINE * len(shown), (0.0, 1.0), (0.0, 1.0), 142, 56, 4, 4)
     body = []
     for at, one in enumerate(shown):
         y, start = frame.top + _LINE * at, 0

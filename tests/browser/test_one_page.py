@@ -63,9 +63,12 @@ def test_it_prints_to_exactly_one_page(browser: Any, kind: str) -> None:
 
 
 def test_differences_beyond_chance_are_on_the_first_screen(visit: Visit, mixed_report: Report) -> None:
-    page = visit(mixed_report)
     assert mixed_report.to_dict()["group_comparison"]["n_marked"]
+    page = visit(mixed_report)
     assert page.locator("[data-test=differences] tbody tr").first.bounding_box()["y"] < 900
+    phone = visit(mixed_report, viewport={"width": 390, "height": 844})
+    assert "all others" in phone.locator("[data-test=differences-told]").inner_text()
+    assert phone.locator("[data-test=differences-told]").bounding_box()["y"] < 700
 
 
 def test_folded_parts_open_when_they_are_gone_to(visit: Visit, mixed_report: Report) -> None:

@@ -42,7 +42,7 @@ def make_full(kind: str) -> Report:
     clf = AdditiveClassifier(radius=0.1, regularization=1.0).fit(frame[:300], y[:300])
     options |= {"X_train": frame[:300], "y_train": y[:300]}
     if kind == "limits":
-        limits = {name: 0.2 for name in frame.columns[:8]}
+        limits = dict.fromkeys(frame.columns[:8], 0.2)
         options["threat"] = Threat(norm=None, limits=limits, domain={frame.columns[0]: (-9, 9)}, l0=1)
     return Report(clf, frame[300:], y[300:], **options)
 

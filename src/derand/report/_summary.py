@@ -210,7 +210,12 @@ def summarize_regression(inputs: IntervalInputs, settings: ReportSettings) -> In
         "subgroups": groups,
         "group_comparison": comparison,
         "what_if": moved,
-        "left_out": [*shapes.list_left_out(inputs, drawn), *_list_left_out_of_regression(inputs, listed, curve), *moved_note, *settings.left_out],
+        "left_out": [
+            *shapes.list_left_out(inputs, drawn),
+            *_list_left_out_of_regression(inputs, listed, curve),
+            *moved_note,
+            *settings.left_out,
+        ],
         "checksums": computed.list_checksums(inputs, settings),
         "computed": computed.compute(inputs, start, settings.configuration),
     }

@@ -316,9 +316,7 @@ def compute_for_regression(inputs: IntervalInputs, moves: Spread, errors: Errors
         others = "That holds also where categories change or numbers go missing at the same time, as said below."
     missed = ""
     if errors is not None:
-        missed = (
-            f"Without any change, answers miss the truth by {format_short(errors['mean_absolute'], 3)} on average."
-        )
+        missed = f"Without any change, answers miss the truth by {format_short(errors['mean_absolute'], 3)} on average."
     numbers: list[HeadlineNumber] = [
         {"name": "Half of the rows move by", "value": half, "note": f"at most, under any {change}".rstrip(",")},
         {"name": "Nine rows in ten move by", "value": nine, "note": "at most"},

@@ -1,4 +1,4 @@
-"""The page to sign, also the first part of the long report: question, answer, quality, what flips, who differs, checksums.
+"""The page to sign, also the first part of the long report: question, answer, quality, what flips, who differs.
 
 Owns what stands on one page, and how much of it. Must not compute: all figures are those of other sections.
 """
@@ -11,7 +11,7 @@ from typing import Any
 from derand._core.text import format_count, format_short_up, plural, shorten
 from derand.report import _blocks as ui
 from derand.report._charts import Frame, wrap_svg
-from derand.report._markup import percent
+from derand.report._markup import NOTHING, percent
 from derand.report.sections.guarantee import AnswerBar
 from derand.report.sections.limits import list_flips
 from derand.report.sections.predictions import list_errors
@@ -75,7 +75,9 @@ def _show_bars(bars: Sequence[AnswerBar]) -> list[ui.Block]:
             left, right = (frame.x(rows / one["n_rows"]) for rows in (start, start + size))
             width, start = round(right - left, 1), start + size
             body += [f'<rect class="{kind}" x="{left}" y="{y}" width="{width}" height="22"/>'] if size else []
-        body.append(f'<text class="tick" x="{frame.width - 50}" y="{y + 16}">{percent(one["holds"] / one["n_rows"])}</text>')
+        body.append(
+            f'<text class="tick" x="{frame.width - 50}" y="{y + 16}">{percent(one["holds"] / one["n_rows"])}</text>'
+        )
     told = "; ".join(
         f"{one['name']}: {one['holds']} hold, {one['flips']} flip, {one['undecided']} undecided" for one in shown
     )
@@ -138,7 +140,7 @@ def _tabulate_quality(summary: Summary) -> list[ui.Block]:
         "Accuracy": [percent(one["accuracy"]) for one in others],
         "Balanced accuracy": [percent(one["balanced"]) for one in others],
     }
-    nothing = ["–"] * len(others)
+    nothing = [NOTHING] * len(others)
     lines = [
         [shorten(one["name"], 30), ui.Cell(one["value"], kind="quoted"), shorten(one["constant"], 30), *found]
         for one in answers["lines"]
@@ -147,20 +149,25 @@ def _tabulate_quality(summary: Summary) -> list[ui.Block]:
     at = summary["scale"]["radii"].index(summary["scale"]["quoted"])
     curves = {one["key"]: one["values"][at] for one in summary["accuracy"]["series"]}
     proven = [curves[key] for key in ("all", *(f"baseline={one['key']}" for one in summary["accuracy"]["baselines"]))]
-    lines.insert(2, ["Right and proven", *(ui.Cell(percent(one), kind="" if k else "quoted") for k, one in enumerate(proven))])
+    lines.insert(
+        2, ["Right and proven", *(ui.Cell(percent(one), kind="" if k else "quoted") for k, one in enumerate(proven))]
+    )
     head = ["", "this model", "constant", *(shorten(one["label"], 30) for one in others)]
     return [ui.Table(head, lines[: MOST_LINES + 1], label, label, "quality")]
 
 
 def _tabulate_reasons(summary: Summary) -> list[ui.Block]:
-    """Why answers flip, by column and direction; within a radius how far a column may move; of numbers how far they do."""
+    """Why answers flip, by column and direction; else how far columns, or answers, can move."""
     verdicts, moves = summary.get("verdicts"), summary.get("moves")
     if verdicts is not None:
         return list_flips(verdicts["flips"], MOST_LINES)
     if isinstance(moves, list) and moves:
         head, label = ["column, alone", "half of the rows", "nine in ten"], "How far a column may move"
         lines: list[ui.Line] = [
-            [ui.name_cell(one["name"], 30), *(write_move(one[key], days=one["days"]) for key in ("half_of_rows", "nine_in_ten"))]
+            [
+                ui.name_cell(one["name"], 30),
+                *(write_move(one[key], days=one["days"]) for key in ("half_of_rows", "nine_in_ten")),
+            ]
             for one in moves[:MOST_LINES]
         ]
         return [ui.Table(head, lines, label, label, "moves-in-short")]

@@ -313,4 +313,6 @@ def blocks(summary: Mapping[str, Any]) -> list[ui.Block]:
     ]
 
 
-SECTION = ui.Section("shapes", lambda s: "Shapes" if s["shapes"] else "", blocks, "the function of each column, the most important first")
+SECTION = ui.Section(
+    "shapes", lambda s: "Shapes" if s["shapes"] else "", blocks, "the function of each column, the most important first"
+)

@@ -438,4 +438,6 @@ def blocks(summary: Mapping[str, object]) -> list[ui.Block]:
     return [ui.on_page(ui.Heading("What if", "whatif")), ui.Raw(render("whatif", summary))]
 
 
-SECTION = ui.Section("whatif", lambda s: "What if" if s["what_if"] else "", blocks, "move the columns of a row and see its answer")
+SECTION = ui.Section(
+    "whatif", lambda s: "What if" if s["what_if"] else "", blocks, "move the columns of a row and see its answer"
+)

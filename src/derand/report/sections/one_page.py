@@ -105,8 +105,11 @@ def _tell_differences(summary: Summary) -> str:
     compared, chosen = summary["group_comparison"], _choose_differences(summary)
     if compared is None:
         return "No subgroups were compared."
-    first = [f"{name}, “{one['title']}”: {one['share_text']}, all others {one['others_text']}." for name, one in chosen]
-    return " ".join(["Subgroups.", *first[:1], compared["marked"]])
+    if not chosen:
+        return f"Subgroups: {compared['marked']}"
+    name, one = chosen[0]
+    told = f"{one['title'][:1].lower()}{one['title'][1:]} {one['share_text']}, all others {one['others_text']}"
+    return f"Subgroups differ. {name.replace(': ', ', ')}: {told}. {compared['marked']}"
 
 
 def _list_differences(summary: Summary) -> list[ui.Block]:

@@ -20,6 +20,7 @@ from derand.report.sections import (
     computed,
     intervals,
     limits,
+    monitor,
     one_page,
     predictions,
     promises,
@@ -60,10 +61,15 @@ def _is_regression(summary: Summary) -> bool:
     return "errors" in summary
 
 
-def choose_sections(summary: Summary) -> list[Section]:
-    """The sections that a report has."""
+def list_sections(summary: Summary) -> tuple[Section, ...]:
+    """The sections that a report of this kind may have."""
     within = "limits" if summary["threat"]["norm"] is None else "radius"
-    return [one for one in SECTIONS["intervals" if _is_regression(summary) else within] if one.link(summary)]
+    return SECTIONS["intervals" if _is_regression(summary) else within]
+
+
+def choose_sections(summary: Summary) -> list[Section]:
+    """Those that this report has."""
+    return [one for one in list_sections(summary) if one.link(summary)]
 
 
 def to_html(summary: Summary, *, one_page: bool = False) -> str:
@@ -102,6 +108,25 @@ def to_html(summary: Summary, *, one_page: bool = False) -> str:
         moved=embed(moved),
         score=what_if.title_score(summary) if moved else "",
     )
+
+
+def to_monitor_html(summary: Summary) -> str:
+    """A page about batches of rows, of the same blocks and styles, without scripts."""
+    style = Markup(read_static("report.css"))
+    policy = (
+        f"default-src 'none'; style-src 'unsafe-inline'; style-src-elem {_hash_code(style)}; "
+        "style-src-attr 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    sections = [one for one in monitor.SECTIONS if one.link(summary)]
+    return render("monitor", summary, sections=sections, style=style, policy=Markup(policy))
+
+
+def to_monitor_markdown(summary: Summary) -> str:
+    """The same as Markdown."""
+    parts = [f"# {mark_text(summary['title'])}"]
+    for section in monitor.SECTIONS:
+        parts += write_markdown(section.blocks(summary)) if section.link(summary) else []
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def _count_letters(summary: Summary, section: Section) -> int:

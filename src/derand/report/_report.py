@@ -14,6 +14,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from derand._core.files import PathLike, replace_when_done
+from derand._core.origin import Frame
 from derand.report import _page
 from derand.report._class_names import rename_classes, rename_labels
 from derand.report._inputs import IntervalInputs, LabelInputs, read_inputs, read_regression_inputs, read_subject
@@ -77,7 +78,7 @@ class Report:
     def __init__(
         self,
         model: object,
-        X: Any,
+        X: Frame,
         y: ArrayLike | None = None,
         *,
         settings: ReportSettings | None = None,

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from derand import AdditiveClassifier, StumpClassifier, Threat, measure_answers
-from derand.estimators import grade_rows
+from derand.fitted import grade_rows
 from derand.report import Report
 from tests.app.jobs.tables import make_loans
 from tests.report.pages import check_page

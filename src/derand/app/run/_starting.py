@@ -217,9 +217,7 @@ def _write_threat(read: TrainingData) -> Iterable[str]:
     yield _write("threat.norm", 2, 'how changes of all numbers are added up: 1, 2, "inf"; "none": limits alone')
     if categories:
         yield _write("threat.l0", 0, "how many categorical columns may change as well")
-    yield _write_off(
-        "threat.frozen", [str(one) for one in read.rows.column_names[:1]], "columns that nobody can change"
-    )
+    yield _write_off("threat.frozen", [str(one) for one in read.rows.column_names[:1]], "columns that cannot change")
     if numbers:
         yield _write_off(
             "threat.limits", {numbers[0]: "5%"}, 'by how much a number may change: "5%", 500 or "0:30" (down:up)'

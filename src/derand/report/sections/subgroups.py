@@ -130,7 +130,7 @@ class Grouping(NamedTuple):
 
 def compute(inputs: Inputs, groups: Groups | None, radius: float) -> tuple[list[Subgroups], GroupComparison | None]:
     """Every group of the chosen columns, measured beside all other rows; and how they were compared."""
-    found = _read_groups(inputs, groups)
+    found = read_groups(inputs, groups)
     masks = [[np.asarray(one.names == name) for name in one.order] for one in found]
     contrasts, comparison = _contrast_groups(inputs, masks, radius)
     listed: list[Subgroups] = [
@@ -166,7 +166,7 @@ def resolve_groups(names: Sequence[str], groups: Groups | None, n_rows: int) -> 
     return [(names[feature], feature) for feature in features]
 
 
-def _read_groups(inputs: Inputs, groups: Groups | None) -> list[Grouping]:
+def read_groups(inputs: Inputs, groups: Groups | None) -> list[Grouping]:
     return [
         _cut_column(inputs, found, title) if isinstance(found, int) else _by_size(title, found)
         for title, found in resolve_groups(inputs.subject.names, groups, inputs.n_rows)

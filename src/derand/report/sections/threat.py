@@ -125,6 +125,8 @@ def _describe(inputs: Inputs, feature: int, radius: float | None, budgets: int, 
         found["missing"] = "may go missing, or appear"
     if feature not in inputs.moving:
         return found
+    if feature in threat.linked:
+        return {**found, "moves": True, "change": f"follows: {_describe_link(inputs, feature)}"}
     limit = threat.limits.get(feature, threat.limits.get(EVERY))
     return {
         **found,
@@ -293,8 +295,18 @@ def _list_sentences(inputs: Inputs, limits: list[LimitFacts], domain: list[Limit
     if frozen:
         verb = "does" if len(frozen) == 1 else "do"
         sentences.append(f"Frozen: {join_words(_cut([_quote(name) for name in frozen]))} {verb} not change.")
+    linked = [f"{_quote(_name(inputs, column))} is {_describe_link(inputs, column)}" for column in inputs.threat.linked]
+    if linked:
+        sentences.append(f"Linked: {_list_some(linked)}, and changes with them alone.")
     sentences += [_describe_categories(inputs), _describe_missing(inputs)]
     return [sentence for sentence in sentences if sentence]
+
+
+def _describe_link(inputs: Inputs, column: int | str) -> str:
+    """What a linked number follows from."""
+    left, sign, right, tolerance = inputs.threat.linked[column]
+    rounded = f" within {format_exactly(tolerance)}" if tolerance else ""
+    return f"{_quote(_name(inputs, left))} {sign} {_quote(_name(inputs, right))}{rounded}"
 
 
 def _list_counts(inputs: Inputs) -> list[int | str]:

@@ -18,7 +18,7 @@ from options import write_options
 INCLUDED = {"rounding.md": "src/derand/kernels/README.md", "deduction.md": "scripts/prove_deduction.md"}
 """Pages of the site, and the files of the repository that hold their text."""
 
-WEIGHTS = {"data.md": 4.0, "quickstart.md": 2.0, "credit.md": 2.0, "certificates.md": 2.0, "api.md": 0.5}
+WEIGHTS = {"data.md": 4.0, "quickstart.md": 2.0, "credit.md": 2.0, "tune.md": 2.0, "api.md": 0.5, "settings.md": 0.5}
 """Weight of pages in a search: what is read comes before what is looked up."""
 
 

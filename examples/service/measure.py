@@ -90,10 +90,9 @@ def measure(client: httpx.Client, path: str, bodies: list[Any], process: Any, as
     with ThreadPoolExecutor(asked.threads) as pool:
         taken = sorted(pool.map(call, range(asked.calls)))
     half, most = taken[len(taken) // 2], taken[int(0.99 * (len(taken) - 1))]
-    print(
-        f"{path}: first call {first:.0f} ms ({spent:.0f} ms of CPU); {asked.calls} calls by {asked.threads} threads: median {half:.1f} ms, "
-        f"99 % within {most:.1f} ms; memory {before:.0f} MiB before, {read_memory(process):.0f} MiB after"
-    )
+    print(f"{path}: first call {first:.0f} ms, {spent:.0f} ms of CPU")
+    print(f"  {asked.calls} calls by {asked.threads} threads: median {half:.1f} ms, 99 % within {most:.1f} ms")
+    print(f"  memory: {before:.0f} MiB before, {read_memory(process):.0f} MiB after")
 
 
 def read_bodies(rows: Path) -> list[str]:

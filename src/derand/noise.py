@@ -15,9 +15,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from derand._core.arrays import EPSILON, TINY, FloatArray, IntArray, is_number
+from derand._core.arrays import EPSILON, TINY, FloatArray, IntArray, Numbers, is_number
 from derand._core.units import NamedUnits, as_positive, as_units, require_numbered
 from derand.kernels import TAIL_ERROR, TAIL_ERROR_GROWTH
 
@@ -211,7 +211,7 @@ class Noise(ABC):
         """How far, in units, splits of boosting may lie beyond the values: as far as bounded noise carries a row."""
         return self.magnitude * self.support if math.isfinite(self.support) else 0.0
 
-    def expected_left(self, levels: FloatArray, counts: NDArray[Any], candidates: FloatArray) -> FloatArray:
+    def expected_left(self, levels: FloatArray, counts: Numbers, candidates: FloatArray) -> FloatArray:
         """Counts expected left of candidate splits when every counted row is moved by the noise, to nearest.
 
         For training, never for a certificate. A noise without a faster way need not override this.
@@ -380,7 +380,7 @@ class Gaussian(Noise):
 
         return upper_tail(np.minimum(distances, 40.0))
 
-    def expected_left(self, levels: FloatArray, counts: NDArray[Any], candidates: FloatArray) -> FloatArray:
+    def expected_left(self, levels: FloatArray, counts: Numbers, candidates: FloatArray) -> FloatArray:
         from derand.kernels.cells.expectation import sum_by_smooth_cdf
 
         return sum_by_smooth_cdf(levels, counts, candidates, _find_normal_share, self.sigma, self.reach)
@@ -472,7 +472,7 @@ class Uniform(Noise):
         """Upper bounds of the half-widths in raw units, exact without units."""
         return scales if self.units is None else np.nextafter(scales, np.inf)
 
-    def expected_left(self, levels: FloatArray, counts: NDArray[Any], candidates: FloatArray) -> FloatArray:
+    def expected_left(self, levels: FloatArray, counts: Numbers, candidates: FloatArray) -> FloatArray:
         from derand.kernels.cells.expectation import sum_by_interval
 
         return sum_by_interval(levels, counts, candidates, self.half_width)
@@ -502,7 +502,7 @@ class Laplace(Noise):
         half = 0.5 * np.exp(-np.abs(distance))
         return np.where(distance > 0, 0.5 - 0.5 * np.expm1(-np.abs(distance)), half)
 
-    def expected_left(self, levels: FloatArray, counts: NDArray[Any], candidates: FloatArray) -> FloatArray:
+    def expected_left(self, levels: FloatArray, counts: Numbers, candidates: FloatArray) -> FloatArray:
         from derand.kernels.cells.expectation import sum_by_exponentials
 
         found = sum_by_exponentials(levels, counts, candidates, self.scale)

@@ -16,6 +16,8 @@ from typing import Any, Literal
 import numpy as np
 
 from derand._core.arrays import is_number, is_whole
+from derand._core.origin import Cell
+from derand._core.text import Facts
 from derand._core.units import NamedUnits, as_positive, as_units, look_up
 from derand.noise import Noise
 
@@ -92,7 +94,7 @@ class Threat:
     limits: Mapping[Column, Limit] = field(default_factory=dict)
     domain: Mapping[Column, tuple[float, float]] = field(default_factory=dict)
     steps: Mapping[Column, float] = field(default_factory=dict)
-    may_become: Mapping[Column, tuple[Any, ...]] = field(default_factory=dict)
+    may_become: Mapping[Column, tuple[Cell, ...]] = field(default_factory=dict)
     missing: int | Literal["fixed"] = "fixed"
     whole: bool = False
     linked: Mapping[Column, Link] = field(default_factory=dict)
@@ -175,7 +177,7 @@ class Threat:
         if not any((self.frozen, self.limits, self.domain, self.steps, self.may_become, self.whole, self.linked)):
             return self._name_units(names, units)
         known = {name: at for at, name in enumerate(names or ())}
-        found: dict[str, Any] = {
+        found: Facts = {
             name: {_find_column(column, known, name): value for column, value in getattr(self, name).items()}
             for name in _READERS
         }

@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from derand._core.files import PathLike, open_plain
 from derand._core.text import quote_short
@@ -78,7 +78,7 @@ def parse_changes(
     units: Iterable[str] = (),
     whole: bool = False,
     linked: Iterable[str] = (),
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """Fields of Threat from texts; what is not given is left out.
 
     `norm`: one of NORMS; `limits`: COLUMN=VALUE each, where VALUE is "5%", "500" or "down:up"; `domain`:
@@ -260,7 +260,7 @@ def _read_pair(value: object, what: str) -> tuple[float, float]:
     return low, high
 
 
-def read_toml(path: PathLike) -> dict[str, Any]:
+def read_toml(path: PathLike) -> dict[str, object]:
     """What a TOML file holds; where it cannot be read, one line says so."""
     try:
         with open_plain(path) as stream:

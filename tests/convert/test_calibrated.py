@@ -108,7 +108,7 @@ def test_thresholds_are_moved_by_ours(tmp_path: Path) -> None:
             lambda: CalibratedClassifierCV(
                 FrozenEstimator(make_inner("boosting").fit(X, 1 - LABEL)), method="isotonic"
             ).fit(X, LABEL),
-            "gives every row the same answer",
+            "answers the same",
         ),
     ],
     ids=["ensemble", "classes", "unfitted", "threshold", "constant"],

@@ -14,6 +14,10 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+Numbers = NDArray[Any]
+"""Numbers of any type: doubles, whole numbers of 1 to 8 bytes, booleans."""
+Entries = Any
+"""One number or an array of them: what is written with operators works on both."""
 Labels = NDArray[Any]
 """Labels of classes: whole numbers, texts or booleans."""
 Targets = NDArray[Any]

@@ -5,11 +5,12 @@ does all that a `derand.toml` says, `commands/` is the command line over them. `
 """
 
 from collections.abc import Callable
-from typing import Any
+
+from derand._core.text import Facts
 
 Spell = Callable[[str], str]
 """How a parameter is named in errors."""
-Summary = dict[str, Any]
+Summary = Facts
 """What a job tells: plain numbers, text, lists and dicts, which `--json` prints as they are."""
 
 

@@ -157,7 +157,7 @@ def _list_rules() -> Sequence[str]:
 def _list_models() -> Sequence[str]:
     from derand.estimators import REGRESSORS, TRAINERS
 
-    return tuple({**REGRESSORS, **TRAINERS})
+    return tuple(dict.fromkeys([*REGRESSORS, *TRAINERS]))
 
 
 def _list_classifiers() -> Sequence[str]:
@@ -280,9 +280,9 @@ class TrainSettings:
         metavar="COLUMN=DIRECTION",
     )
     groups: Sequence[Sequence[str]] | str | None = _option(
-        'Numbers that interact, two to four in a group: "auto" looks for pairs, "a,b;c,d" names them.',
+        'Columns that interact: "auto" looks for them, "a,b;c,d" names them, "patches:3" are those of an image.',
         "groups",
-        metavar="auto|A,B;C,D",
+        metavar="auto|patches:3|A,B;C,D",
     )
     regularization: float | None = _option(
         "How smooth the functions are: a number above 0.",
@@ -667,7 +667,7 @@ class ProveSettings:
     ----------
     protected : sequence of str
         Columns that must not change an answer; they change together.
-    monotone, radius, norm, unseen, missing, rule, noise
+    monotone, radius, norm, unseen, missing, rule, noise, budget
         As for `prove` of a classifier.
     domain : mapping of column to pair or list
         As for `prove`.
@@ -698,6 +698,9 @@ class ProveSettings:
     norm: str = _option("Norm of that radius.", default="inf", choices=("1", "2", "inf"))
     rule: str | None = _option(_RULE)
     noise: Noise | str | float | None = _option("none: the model as deployed, with --rule mean.", "noise")
+    budget: int | None = _option(
+        "Nodes that each search of a model with trees may look at.", "whole", metavar="NODES", shown="20000", least=1
+    )
     target: str | None = _option("Column of the table that is no feature, as for `derand certify`.")
 
 

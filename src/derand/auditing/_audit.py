@@ -9,14 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from derand._core.arrays import FloatArray, Frozen, IntArray, freeze, is_whole
 from derand._core.later import import_extra
-from derand._core.origin import refuse_other_rows
+from derand._core.origin import Frame, refuse_other_rows
 from derand._core.progress import count, counting
 from derand.auditing._balls import require_flint
 from derand.auditing._machine import MachineCheck, check_machine, find_failed
@@ -106,7 +106,7 @@ class Audit(Frozen):
         machine = "" if not find_failed(self.machine) else ", on a machine that failed its tests"
         return f"<Audit: {held} of {len(self)} rows proven, out of a table of {self.n_rows}{machine}>"
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> Frame:
         """A pandas frame with the columns row, claimed, proven, verdict, claim and seconds."""
         pd = import_extra("pandas", None, "A pandas frame of results")
         names = ("row", "claimed", "proven", "verdict", "claim", "seconds")

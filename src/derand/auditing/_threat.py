@@ -156,9 +156,8 @@ class AllowedChanges:
             return False
         own, new = row.tolist(), changed.tolist()
         for column, link in self.linked.items():
-            if math.isnan(own[column]) or not {column, link[0], link[2]} & moved:
-                continue
-            if not self._keeps(new[column], new, link):
+            is_moved = not math.isnan(own[column]) and {column, link[0], link[2]} & moved
+            if is_moved and not self._keeps(new[column], new, link):
                 return False
         read = numbers | {at for at in moved if any(at in (link[0], link[2]) for link in self.linked.values())}
         return all(self._allows_number(at, own, new[at]) for at in read - gaps) and all(

@@ -9,12 +9,12 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand._core.arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray, Numbers
 from derand._core.finite import cast_exactly, refuse_masked, require_finite, require_unchanged
 from derand._core.threads import share_out
 from derand._core.units import require_numbered
@@ -165,7 +165,7 @@ def certify(
 
 def certify_checked(
     model: Model,
-    rows: NDArray[Any],
+    rows: Numbers,
     noise: Noise | None,
     threats: Sequence[Threat],
     *,
@@ -178,21 +178,8 @@ def certify_checked(
 ) -> list[Certificates]:
     """`certify` for rows that were checked already: numbers of the model's width, missing only where it has a cell.
 
-    Parameters
-    ----------
-    model, noise, rule, proof, backend, n_jobs
-        As for `certify`.
-    rows : array of shape (n_rows, n_features)
-    threats : sequence of Threat
-        Alike but for `l0`.
-    must_look : bool
-        Whether nobody has looked for NaN and infinity yet: a device does so on its way, where it sees all columns.
-    search : TreeSearch
-        How models with trees are searched.
-
-    Returns
-    -------
-    list of Certificates, one per threat
+    `threats`: alike but for `l0`; there is a result for each. `must_look`: whether nobody has looked for NaN and
+    infinity yet: a device does so on its way, where it sees all columns.
     """
     check_request(rule, proof, noise, threats)
     if not threats:
@@ -213,7 +200,7 @@ def certify_checked(
 
 def certify_perturbed(
     model: Model,
-    rows: NDArray[Any],
+    rows: NDArray[np.generic],
     noise: Noise | None,
     perturbation: Perturbation,
     *,
@@ -259,7 +246,7 @@ def certify_perturbed(
     return results
 
 
-def _looks_on_device(kind: Kind, rows: NDArray[Any], query: Query) -> bool:
+def _looks_on_device(kind: Kind, rows: NDArray[np.generic], query: Query) -> bool:
     """Whether a device finds NaN and infinity, wherever they may not be, while it computes."""
     if as_device(query.kernels) is None or rows.dtype != np.float64:
         return False
@@ -270,9 +257,7 @@ def _looks_on_device(kind: Kind, rows: NDArray[Any], query: Query) -> bool:
     return query.rule.looks_on_device(pose_problem(kind.ensemble), query)
 
 
-def _add_witnesses(
-    certificates: Certificates, model: Model, rows: NDArray[Any], perturbation: Perturbation
-) -> Certificates:
+def _add_witnesses(certificates: Certificates, model: Model, rows: Numbers, perturbation: Perturbation) -> Certificates:
     """The same with what is known of rows that were not proven to hold within their limits."""
     flips, witness = np.zeros(len(certificates), dtype=bool), np.array(rows, dtype=np.float64)
     flipped = np.array(certificates.label)
@@ -300,7 +285,9 @@ def _code_changes(rows: FloatArray, witness: FloatArray, target: Target) -> NDAr
     return changes
 
 
-def _add_searched(certificates: Certificates, found: SearchedRows, target: Target, rows: NDArray[Any]) -> Certificates:
+def _add_searched(
+    certificates: Certificates, found: SearchedRows, target: Target, rows: NDArray[np.generic]
+) -> Certificates:
     """The same with what the search of a model with trees found."""
     own = np.asarray(rows, dtype=np.float64)
     if target.perturbation.links:
@@ -334,7 +321,7 @@ def _link_searched(found: SearchedRows, target: Target, rows: FloatArray, labels
 
 
 def _prefer_seen(
-    certificates: Certificates, model: Model, rows: NDArray[Any], perturbation: Perturbation, search: TreeSearch
+    certificates: Certificates, model: Model, rows: NDArray[np.generic], perturbation: Perturbation, search: TreeSearch
 ) -> Certificates:
     """The same with witnesses of categories that training saw, where there are such, in the place of others."""
     assert certificates.witness is not None
@@ -365,7 +352,7 @@ def read_request(
     proof: str = "best",
     *,
     must_look: bool = True,
-) -> tuple[Noise | None, NDArray[Any]]:
+) -> tuple[Noise | None, NDArray[np.generic]]:
     """The noise and the rows of a request, checked; `must_look` as for `read_rows`."""
     chosen = resolve_noise(noise, norm=threats[0].norm if threats else "auto")
     check_request(rule, proof, chosen, threats)
@@ -386,7 +373,7 @@ def check_request(rule: str, proof: str, noise: Noise | None, threats: Sequence[
 
 
 def resolve_rows(
-    threats: Threat | Sequence[Threat], model: Model, noise: Noise | None, rows: NDArray[Any]
+    threats: Threat | Sequence[Threat], model: Model, noise: Noise | None, rows: NDArray[np.generic]
 ) -> Perturbation:
     """Threats resolved for a model and rows; refused where they do not fit them."""
     found = resolve(threats, model, noise)
@@ -490,7 +477,7 @@ def distribution(
     return Distribution(lowest + step * np.arange(n_levels), pmf)
 
 
-def read_rows(model: Model, X: ArrayLike, noise: Noise | None, *, must_look: bool = True) -> NDArray[Any]:
+def read_rows(model: Model, X: ArrayLike, noise: Noise | None, *, must_look: bool = True) -> Numbers:
     """X as a numeric table that fits the model; it keeps its dtype, since blocks of rows are converted later.
 
     NaN and infinity are refused where the model takes none, unless `must_look` is False.

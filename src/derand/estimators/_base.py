@@ -22,8 +22,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from derand._core.arrays import Cells, FloatArray, PlotAxes, Targets
 from derand._core.finite import refuse_masked
-from derand._core.origin import Origin, refuse_other_rows
+from derand._core.origin import Frame, Origin, refuse_other_rows
 from derand._core.progress import listen, print_line, tell
+from derand._core.text import Facts
 from derand._core.threads import count_threads
 from derand._core.units import NamedUnits
 from derand.auditing import Audit, audit
@@ -81,7 +82,7 @@ class Request(NamedTuple):
     search: TreeSearch
 
     @property
-    def how(self) -> dict[str, Any]:
+    def how(self) -> Facts:
         """By which rule, proof and threads, and how models with trees are searched."""
         return {"rule": self.rule, "proof": self.proof, "n_jobs": self.n_jobs, "search": self.search}
 
@@ -210,7 +211,7 @@ class CertifiedEstimator(FittedModel, BaseEstimator, ABC):
             for one in as_threats(l0, unseen, None)
         ]
 
-    def decode_rows(self, rows: FloatArray, like: object = None) -> Any:
+    def decode_rows(self, rows: FloatArray, like: object = None) -> Frame:
         """Rows as the model reads them, such as witnesses, back in the words of the table that it was trained on.
 
         Parameters
@@ -324,7 +325,7 @@ class CertifiedEstimator(FittedModel, BaseEstimator, ABC):
         """The noise that is asked for, without the units of `scaling`."""
         return resolve_noise(self.noise, self._default_noise, self.default_threat.norm)
 
-    def _check_table(self, X: Any, reset: bool) -> object:
+    def _check_table(self, X: Frame, reset: bool) -> object:
         """X as a frame, or as an array of two dimensions whose cells are not looked at yet."""
         refuse_masked(X)
         if is_frame(X):
@@ -415,7 +416,7 @@ class CertifiedEstimator(FittedModel, BaseEstimator, ABC):
         return self._add_fitted(super()._repr_html_inner())
 
     def _repr_mimebundle_(self, **options: object) -> dict[str, object]:
-        bundle: dict[str, Any] = super()._repr_mimebundle_(**options)
+        bundle: Facts = super()._repr_mimebundle_(**options)
         if "text/html" in bundle:
             bundle["text/html"] = self._add_fitted(bundle["text/html"])
         return bundle

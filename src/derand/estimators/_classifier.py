@@ -19,6 +19,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from derand._core.arrays import TINY, FloatArray, Labels
+from derand._core.origin import Frame
 from derand._core.progress import counting
 from derand.certificates import (
     Attacks,
@@ -121,7 +122,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         rows = self._encode_rows(X)
         return self.classes_[find_labels(self.ensemble_, rows, self.noise_, rule=self.rule, n_jobs=self.n_jobs)]
 
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Frame, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The share of right labels.
 
         Parameters
@@ -328,7 +329,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         rule: str | None = None,
         noise: Noise | str | float | None = None,
         whole: bool = True,
-    ) -> Any:
+    ) -> object:
         """What pushes the answer of a row, how far it is from flipping, and the nearest change that flips it.
 
         `print` tells it in words, its `plot` draws it, and notebooks show it.
@@ -398,7 +399,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
 
     def reasons(
         self,
-        X: Any,
+        X: Frame,
         *,
         domain: DomainOption = None,
         costs: Mapping[str | int, int] | None = None,
@@ -406,6 +407,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         missing: bool = False,
         rule: str | None = None,
         noise: Noise | str | float | None = None,
+        budget: int | None = None,
     ) -> Reasons:
         """For each row the fewest columns that were enough for its answer, whatever the others hold within a domain.
 
@@ -422,6 +424,8 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             missing values.
         rule, noise
             As for `certify`; the rule "mean", or noise="none" for the model as deployed.
+        budget : int or None
+            Of models with trees, how many nodes each search may look at. A search that is not done keeps its column.
 
         Returns
         -------
@@ -430,14 +434,16 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         """
         request = self._ask(as_table(X, self.encoding_), self._ask_threats(None, None, None), rule, noise)
         asked = Asked(request.rows, request.noise, request.rule)
-        return compute_table_reasons(self, self.classes_, asked, domain, costs=costs, unseen=unseen, missing=missing)
+        return compute_table_reasons(
+            self, self.classes_, asked, domain, costs=costs, unseen=unseen, missing=missing, budget=budget
+        )
 
     def prove(
         self,
-        X: Any = None,
+        X: Frame = None,
         *,
         protected: ProtectedColumns | None = None,
-        monotone: Mapping[str | int, Any] | None = None,
+        monotone: Mapping[str | int, object] | None = None,
         domain: DomainOption = None,
         unseen: bool = False,
         missing: bool = False,
@@ -445,6 +451,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         norm: float = np.inf,
         rule: str | None = None,
         noise: Noise | str | float | None = None,
+        budget: int | None = None,
     ) -> ModelPromises:
         """What holds for every row, seen or not: proven, refuted by rows that `predict` confirms, or undecided.
 
@@ -466,6 +473,8 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             Of that radius; exact in inf without noise.
         rule, noise
             As for `certify`; the rule "mean", or noise="none" for the model as deployed.
+        budget : int or None
+            Of models with trees, how many nodes each search may look at: what it leaves open is undecided.
 
         Returns
         -------
@@ -485,6 +494,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             missing=missing,
             radius=radius,
             norm=norm,
+            budget=budget,
         )
 
     def attack(
@@ -563,7 +573,7 @@ def prove_encoded(
     *,
     noise: Noise | None,
     rule: str,
-    monotone: Mapping[str | int, Any] | None = None,
+    monotone: Mapping[str | int, object] | None = None,
     **asked: Any,
 ) -> ModelPromises:
     """`prove` for rows that `encode_rows` returned, or for none; `asked` as for `prove`."""

@@ -16,6 +16,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from derand._core.arrays import FloatArray
+from derand._core.origin import Fitted, Frame
+from derand._core.text import Facts
 from derand.certificates import expect_margins, measure_margins, refuse_noise_on_trees
 from derand.convert import (
     Reading,
@@ -76,9 +78,9 @@ class ImportedEstimator(CertifiedEstimator):
     def _default_noise(self) -> Noise | None:
         return None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Facts:
         """Without the library's own object: copies and pickles do not ask it."""
-        state: dict[str, Any] = super().__getstate__()
+        state: Facts = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_library"}
 
     def _refuse_training(self) -> NoReturn:
@@ -271,7 +273,7 @@ def from_model(
     >>> bool(certificates.label.shape == y.shape)
     True
     """
-    asked: dict[str, Any] = {"decision_threshold": decision_threshold, "cost": cost}
+    asked: Facts = {"decision_threshold": decision_threshold, "cost": cost}
     if isinstance(model, CertifiedEstimator):
         return _cut_own(_give_back(model, noise, rule, scaling), asked)
     wrapped = unwrap_threshold(model)
@@ -332,7 +334,7 @@ def _name_classes(reading: Reading, classes: ArrayLike) -> Reading:
 
 def from_reading(
     reading: Reading,
-    X: Any,
+    X: Frame,
     *,
     noise: Noise | str | float | None,
     rule: str,
@@ -352,7 +354,7 @@ def from_reading(
     training = {"link_": reading.link, "source_": reading.source, **_list_refusals(reading)}
     if reading.calibration != (1.0, 0.0):
         training["calibration_"] = np.array(reading.calibration)
-    parameters: dict[str, Any] = {"noise": noise, "rule": rule, "n_jobs": n_jobs}
+    parameters: Facts = {"noise": noise, "rule": rule, "n_jobs": n_jobs}
     if reading.classes is not None:
         parameters |= {"decision_threshold": decision_threshold, "cost": cost}
     estimator: ImportedClassifier | ImportedRegressor = assemble(
@@ -401,7 +403,7 @@ def _require_parity(reading: Reading, ensemble: AdditiveEnsemble, rows: FloatArr
             )
 
 
-def _require_labels(model: Any, reading: Reading, X: object) -> None:
+def _require_labels(model: Fitted, reading: Reading, X: object) -> None:
     """Refuse a reading whose side of the threshold is not the answer of the library, wherever arithmetic decides it."""
     ensemble, tables = reading.build(), []
     if X is not None:

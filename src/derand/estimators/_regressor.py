@@ -17,7 +17,9 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from derand._core.arrays import FloatArray
+from derand._core.origin import Frame
 from derand._core.progress import counting
+from derand._core.text import Facts
 from derand.certificates import (
     IntervalAttacks,
     Intervals,
@@ -245,7 +247,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
 
     def prove(
         self,
-        X: Any = None,
+        X: Frame = None,
         *,
         monotone: Mapping[str | int, Any] | None = None,
         domain: DomainOption = None,
@@ -255,6 +257,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         norm: float = np.inf,
         rule: str | None = None,
         noise: Noise | str | float | None = None,
+        budget: int | None = None,
     ) -> ModelPromises:
         """What holds for every row, seen or not: ends of the answer, its directions, and how far it can change.
 
@@ -264,7 +267,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
             Numbers of linear models stay within its ranges.
         monotone : dict of column to {"increasing", "decreasing"}, or None
             None asks for none.
-        domain, unseen, missing, radius, norm, rule, noise
+        domain, unseen, missing, radius, norm, rule, noise, budget
             As for classifiers.
 
         Returns
@@ -285,6 +288,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
             missing=missing,
             radius=radius,
             norm=norm,
+            budget=budget,
         )
 
     def explain(
@@ -374,7 +378,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
 
 def _leave_alone(model: Model, threat: Threat, column: int) -> Threat:
     """The threat in which one column alone may change."""
-    own: dict[str, Any] = {
+    own: Facts = {
         name: {at: value for at, value in getattr(threat, name).items() if at in (column, EVERY)}
         for name in ("limits", "domain", "steps", "may_become")
     }

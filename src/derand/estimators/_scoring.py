@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from derand._core.origin import Fitted
 from derand.metrics import certified_accuracy
 from derand.threat import Threat
 
@@ -21,7 +21,7 @@ class CertifiedScorer:
     l0: int
     threat: Threat | None = None
 
-    def __call__(self, estimator: Any, X: object, y: ArrayLike) -> float:
+    def __call__(self, estimator: Fitted, X: object, y: ArrayLike) -> float:
         from sklearn.pipeline import Pipeline  # slow to import, and few need it
 
         if isinstance(estimator, Pipeline):  # certified is what the last step sees

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from derand._core.arrays import FloatArray, freeze
 from derand.model._additive import AdditiveEnsemble, Model
+from derand.model._terms import Description
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -82,6 +83,6 @@ class WeightedVote(Model):
         """Two classes."""
         return 2
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Description:
         """The weights."""
         return {"weights": self.weights.tolist()}

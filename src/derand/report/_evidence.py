@@ -23,7 +23,11 @@ _PARTS: tuple[tuple[str, tuple[str, ...], str], ...] = (
         "Not measured.",
     ),
     ("Groups", ("subgroups",), "Not measured: no groups were named, by `subgroups` of [report]."),
-    ("Every row, seen or not", ("promises",), "Not asked: no protected columns were named, by `protected` of [report]."),
+    (
+        "Every row, seen or not",
+        ("promises",),
+        "Not asked: no protected columns were named, by `protected` of [report].",
+    ),
     ("Another model beside it", ("compare",), "Not compared: no other model was named, by `compare` of [report]."),
     ("Records", ("computed",), ""),
 )
@@ -58,7 +62,9 @@ def _describe_run(summary: Summary, run: Mapping[str, Any]) -> list[ui.Block]:
     if "train" in steps:
         facts += _describe_training(steps["train"])
     if held is not None:
-        drawn = f"{held['rows']:,} ({held['share']:g} of the table, seed {held['seed']}), not trained on: {held['file']}"
+        drawn = (
+            f"{held['rows']:,} ({held['share']:g} of the table, seed {held['seed']}), not trained on: {held['file']}"
+        )
         facts.append(("Rows held out", drawn))
     rows = summary["data"]["n_rows"]
     facts.append(("Rows that all figures below are about", f"{rows:,}"))

@@ -8,13 +8,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from derand._core.arrays import BoolArray, FloatArray
-from derand._core.origin import Origin
+from derand._core.arrays import BoolArray, FloatArray, Numbers
+from derand._core.origin import Cell, Fitted, Frame, Origin
 from derand._core.text import format_short
 from derand.certificates import (
     Certificates,
@@ -38,7 +38,7 @@ from derand.threat import Threat, as_budget, as_threats
 if TYPE_CHECKING:
     from derand.estimators import CertifiedClassifier
 
-LabelArray = NDArray[Any]
+LabelArray = Numbers
 """Labels, groups or classes: numbers or text, as the user has them."""
 
 MISSING = "(missing)"
@@ -57,7 +57,7 @@ class Subject:
     """None for the model as deployed."""
     classes: LabelArray
     names: tuple[str, ...]
-    categories: Mapping[int, tuple[Any, ...]]
+    categories: Mapping[int, tuple[Cell, ...]]
     estimator: CertifiedClassifier | None
     """The fitted classifier; None where a bare model was given."""
     whole: Mapping[int, tuple[int, int]] = field(default_factory=dict)
@@ -233,7 +233,7 @@ def read_subject(clf: object, noise: Noise | str | float | None, feature_names: 
     return Subject(model, own, np.asarray(fitted.classes_), names, categories, fitted, encoding.whole)
 
 
-def _check_classifier(clf: Any, noise: Noise | str | float | None) -> CertifiedClassifier:
+def _check_classifier(clf: Fitted, noise: Noise | str | float | None) -> CertifiedClassifier:
     if not hasattr(clf, "certify") or not hasattr(clf, "get_params"):
         raise TypeError(
             "`model` must be a fitted classifier or regressor of derand, an AdditiveEnsemble or a WeightedVote, "
@@ -309,7 +309,7 @@ def read_inputs(
     )
 
 
-def read_regression_inputs(reg: Any, X: object, y: ArrayLike | None, settings: ReportSettings) -> IntervalInputs:
+def read_regression_inputs(reg: Fitted, X: object, y: ArrayLike | None, settings: ReportSettings) -> IntervalInputs:
     """Certify the rows by a regressor, encode them and check the true numbers."""
     from derand.fitted import encode_rows
 
@@ -395,7 +395,7 @@ def _list_threats(subject: Subject, asked: ReportSettings) -> tuple[list[Threat]
     return [own.name_columns(names, units=units)], True
 
 
-def _certify_bare(subject: Subject, X: Any, threats: list[Threat], asked: ReportSettings) -> list[Certificates]:
+def _certify_bare(subject: Subject, X: Frame, threats: list[Threat], asked: ReportSettings) -> list[Certificates]:
     rule = asked.rule or "vote"
     if asked.threat is not None:
         return [certify(subject.model, X, subject.noise, rule=rule, proof=asked.proof, threat=threats[0])]

@@ -14,6 +14,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from derand._core.files import PathLike, replace_when_done
+from derand._core.origin import Frame
 from derand.report import _page
 from derand.report._class_names import rename_classes, rename_labels
 from derand.report._inputs import IntervalInputs, LabelInputs, read_inputs, read_regression_inputs, read_subject
@@ -66,7 +67,7 @@ class Report:
     def __init__(
         self,
         model: object,
-        X: Any,
+        X: Frame,
         y: ArrayLike | None = None,
         *,
         settings: ReportSettings | None = None,
@@ -80,6 +81,7 @@ class Report:
         self._inputs: LabelInputs | IntervalInputs
         if is_regressor:
             self._inputs = read_regression_inputs(model, X, y, asked)
+            resolve_groups(self._inputs.subject.names, asked.subgroups, self._inputs.n_rows)
             return
         if asked.class_names is not None:
             renamed = rename_classes(model, asked.class_names)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from derand._core.files import PathLike, replace_when_done
+from derand._core.origin import Fitted
 from derand.model import is_model
 from derand.storage._document import (
     SCHEMA,
@@ -116,12 +117,12 @@ def write_bytes(model: object) -> bytes:
     return content
 
 
-def load_bytes(content: bytes) -> Any:
+def load_bytes(content: bytes) -> object:
     """The model of which `write_bytes` gave the content of a file."""
     return _build(open_document(parse_document(content)))
 
 
-def load(path: PathLike) -> Any:
+def load(path: PathLike) -> Fitted:
     """Read a model that `save` wrote; the same kind comes back.
 
     Parameters

@@ -7,10 +7,11 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from derand._core.origin import Fitted
 from derand._core.units import NamedUnits
 from derand.fitted import CLASSIFIERS, REGRESSORS, FittedModel, StoredModel
 from derand.model import Model
@@ -41,7 +42,7 @@ def list_estimators(kind: str) -> dict[str, type[CertifiedEstimator]]:
     return {name: getattr(home, name) for name in _NAMES[kind]}
 
 
-def describe_estimator(model: Any) -> dict[str, object]:
+def describe_estimator(model: Fitted) -> dict[str, object]:
     """A fitted estimator as JSON."""
     if not hasattr(model, "ensemble_"):
         raise ValueError(f"`model` must be fitted, got a {type(model).__name__} that is not: call `fit` first.")

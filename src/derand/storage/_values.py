@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from derand._core.arrays import Cells
+from derand._core.origin import Cell
 from derand._core.units import NamedUnits
 from derand.noise import Noise
 from derand.storage._fields import Field, construct
@@ -103,7 +104,7 @@ def build_array(field: Field) -> Cells:
     return array
 
 
-def _narrow_type(type_name: str, values: Sequence[Any], field: Field) -> str:
+def _narrow_type(type_name: str, values: Sequence[Cell], field: Field) -> str:
     """The type to allocate for values: of text the narrowest, which the stated one must cover."""
     if type_name[1] != "U":
         return type_name

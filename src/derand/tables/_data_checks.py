@@ -16,6 +16,9 @@ from derand._core.text import join_words, quote_short
 from derand.tables._dates import reads_as_date
 from derand.tables._kinds import Category, reads_as_number
 
+MOST_CLASSES = 256
+FEW_CLASSES = 20
+"""Up to so many classes may have a row or two each."""
 MOST_ROWS = 20_000
 """That are looked at."""
 _FEWEST_ROWS = 50
@@ -164,13 +167,7 @@ def _split_name(name: str | int) -> list[str]:
 
 
 class Leaks:
-    """Asks of columns whether they tell the target by themselves.
-
-    Parameters
-    ----------
-    target : array of shape (n_rows,)
-        Labels, or numbers to be predicted (more than twenty different ones).
-    """
+    """Asks of columns whether they tell the target by themselves: labels, or more than twenty different numbers."""
 
     def __init__(self, target: Targets) -> None:
         values, codes = np.unique(target, return_inverse=True)
@@ -300,3 +297,12 @@ def _cut(values: FloatArray) -> IntArray:
         return np.zeros(values.size, dtype=np.int64)
     edges = np.unique(np.quantile(values[~missing], np.arange(1, n_cells) / n_cells))
     return np.where(missing, 0, 1 + np.searchsorted(edges, values, side="right"))
+
+
+def refuse_identifiers(n_classes: int, n_rows: int, what: str, more: str = "") -> None:
+    """Refuse many classes of which most rows have one of their own: nothing can be learnt of them."""
+    if n_classes > FEW_CLASSES and 2 * n_classes > n_rows:
+        raise ValueError(
+            f"{what} must hold classes of several rows each, got {n_classes} different labels in {n_rows} rows, as an "
+            f"identifier has: choose another target, or merge classes.{more}"
+        )

@@ -83,7 +83,14 @@ def test_what_init_writes_is_run(loans: Path, tmp_path: Path) -> None:
     assert "the claims of 5 of 5 rows were proven again, drawn from 100" in evidence
     assert "Not asked: no protected columns were named, by `protected` of [report]." in evidence
     titles = [line for line in evidence.splitlines() if line.startswith("## ")]
-    assert titles == ["## Data and model", "## Accuracy", "## Robustness", "## Groups", "## Every row, seen or not", *titles[5:]]
+    assert titles == [
+        "## Data and model",
+        "## Accuracy",
+        "## Robustness",
+        "## Groups",
+        "## Every row, seen or not",
+        *titles[5:],
+    ]
     assert str(tmp_path) not in evidence
     report = (folder / "report.html").read_text()
     assert f"derand.toml, sha256 {mark_file(config).sha256}" in report

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray, IntArray
 from derand._core.files import PathLike
+from derand._core.origin import Cell
 from derand.certificates import PROOFS, Certificates, Intervals, ToleranceRadii
 from derand.fitted import FittedModel, answers_numbers
 from derand.storage import CertificateRecord, NumbersRequest
@@ -132,7 +133,7 @@ def _as_numbers(column: pa.ChunkedArray, path: PathLike, name: str) -> FloatArra
     return np.array(values, dtype=np.float64)
 
 
-def _read_labels(written: list[Any], classes: list[object], path: PathLike, name: str) -> NDArray[np.int64]:
+def _read_labels(written: list[Cell], classes: list[object], path: PathLike, name: str) -> NDArray[np.int64]:
     """Labels as numbers of classes, by how the classes are written."""
     known = {str(value): code for code, value in enumerate(classes)}
     known |= {f"'{text}": code for text, code in known.items()}  # as `--safe-csv` writes some

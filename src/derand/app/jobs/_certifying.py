@@ -16,6 +16,7 @@ import numpy as np
 
 from derand._core.arrays import Cells
 from derand._core.files import PathLike
+from derand._core.text import Facts
 from derand._core.threads import count_threads
 from derand.app import Spell, Summary, quote_parameter
 from derand.app.jobs._classifiers import load_fitted, refuse_other_task
@@ -42,7 +43,7 @@ RADII = (0.0, 0.25, 0.5, 1.0)
 class _Parts(NamedTuple):
     """What is written of a batch."""
 
-    results: Mapping[str, Any]
+    results: Mapping[str, object]
     n_rows: int
 
 
@@ -133,7 +134,7 @@ def certify_file(
             advance(parts.n_rows)
 
         threads = count_threads(estimator.n_jobs if asked.n_jobs is None else asked.n_jobs)
-        places: dict[str, Any] = {"data": data, "output": output, "n_threads": threads}
+        places: Facts = {"data": data, "output": output, "n_threads": threads}
         run_pipeline(source.read_batches(), answers.certify, write_parts, tell, **places)
         source.file.require_rows(tally.n_rows)
         if write_flips is not None:
@@ -210,7 +211,7 @@ class _Labels:
         grades = None if truth is None else grade_rows(self.estimator, rows, found)
         self.tally.add(found, truth, grades, self.source, batch)
 
-    def list_asked(self) -> dict[str, Any]:
+    def list_asked(self) -> dict[str, object]:
         """What is told of a request of labels alone."""
         witness = None if self.asked.witness is None else os.fspath(self.asked.witness)
         return {"witness": witness, "l0": self.request.resolved.l0}
@@ -230,7 +231,7 @@ class _Values(_Labels):
         """Count a batch."""
         self.tally.add(found, truth, self.source, batch)
 
-    def list_asked(self) -> dict[str, Any]:
+    def list_asked(self) -> dict[str, object]:
         """What is told of a request of numbers alone."""
         assert self.request.numbers is not None
         return {"radius": self.request.numbers.radius, "tolerance": self.request.numbers.tolerance}

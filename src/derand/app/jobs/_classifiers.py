@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from derand._core.files import PathLike
+from derand._core.origin import Fitted
 from derand.app import Spell, quote_parameter
 from derand.app.settings import CLASSES, NUMBER, OWN, list_of_other_task
 from derand.fitted import FittedModel, answers_numbers
@@ -68,7 +69,7 @@ def load_fitted(path: PathLike) -> FittedModel:
     return model
 
 
-def _refuse_bare(model: Any, path: PathLike) -> Any:
+def _refuse_bare(model: Fitted, path: PathLike) -> Any:
     if is_model(model):
         raise ValueError(
             f"{path} holds a bare model ({type(model).__name__}), which knows no noise and no columns: "

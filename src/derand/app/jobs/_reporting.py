@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from derand._core.files import PathLike, require_writable
-from derand._core.text import quote_short
+from derand._core.text import Facts, quote_short
 from derand.app import Spell, Summary, quote_parameter
 from derand.app.jobs._classifiers import load_estimator, refuse_other_task
 from derand.app.jobs._request import read_named, read_request, require_domains
 from derand.app.settings import ReportFileSettings, fill_settings
-from derand.estimators import CertifiedClassifier, CertifiedRegressor
-from derand.fitted import choose_radius
+from derand.fitted import answers_numbers, choose_radius
 from derand.report import Report
 from derand.storage import mark_file
 from derand.tables import MatchedFile, match_file
@@ -28,6 +27,8 @@ from derand.threat_text import read_threat
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from derand.estimators import CertifiedClassifier, CertifiedRegressor
 
 _MOST_NAMED = 20
 
@@ -76,11 +77,11 @@ def report_file(
     refuse_other_task(asked, estimator, model, spell)
     if asked.train is not None and asked.target is None:
         raise ValueError("The training table needs the target, to train the baseline: name it.")
-    classes = None if isinstance(estimator, CertifiedRegressor) else estimator.classes_
+    classes = None if answers_numbers(estimator) else estimator.classes_
     source = match_file(data, estimator.encoding_, target=asked.target, classes=classes)
     copied = dict.fromkeys([*asked.subgroups, *([] if asked.identity is None else [asked.identity])])
-    given: dict[str, Any] = {"marks": {what: mark_file(path) for what, path in files.items()}}
-    if isinstance(estimator, CertifiedRegressor):
+    given: Facts = {"marks": {what: mark_file(path) for what, path in files.items()}}
+    if answers_numbers(estimator):
         given |= _ask_regressor(estimator, source, asked)
         table = source.read_all(list(copied))
         require_domains(source, given["threat"], table, 1)
@@ -148,7 +149,7 @@ def _ask_classifier(
         given["X_train"], given["y_train"] = known.split(training, first_row=1)
     if asked.compare is not None:
         other = load_estimator(asked.compare)
-        if isinstance(other, CertifiedRegressor):
+        if answers_numbers(other):
             raise ValueError(
                 f"{asked.compare} holds a regressor, {type(other).__name__}, whose answers are numbers: it cannot "
                 "stand beside answers that are classes."

@@ -14,7 +14,7 @@ import numpy as np
 
 from derand._core.arrays import FloatArray
 from derand._core.files import PathLike
-from derand._core.text import quote_short
+from derand._core.text import Facts, quote_short
 from derand.app import Summary
 from derand.app.settings import CertifySettings
 from derand.certificates import Certificates, Intervals, ToleranceRadii
@@ -103,7 +103,7 @@ class Request:
 
     def __init__(self, estimator: FittedModel, source: MatchedFile, settings: CertifySettings) -> None:
         self._estimator, self._source = estimator, source
-        self._how: dict[str, Any] = {
+        self._how: Facts = {
             "rule": settings.rule,
             "proof": settings.proof,
             "noise": settings.noise,
@@ -168,7 +168,7 @@ def summarize_threat(given: Threat, named: Threat, resolved: Threat, source: Mat
     """
     names, numerical = source.names, source.encoding.numerical
 
-    def by_name(values: Mapping[Column, object]) -> dict[str, Any]:
+    def by_name(values: Mapping[Column, object]) -> Facts:
         return {names[at] if isinstance(at, int) else at: value for at, value in values.items()}
 
     return {

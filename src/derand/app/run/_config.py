@@ -10,10 +10,10 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from derand._core.files import PathLike
-from derand._core.text import quote_short
+from derand._core.text import Facts, quote_short
 from derand.app.settings import (
     AuditSettings,
     CertifySettings,
@@ -67,10 +67,10 @@ class RunConfig:
 
     path: Path
     sha256: str
-    settings: dict[str, dict[str, Any]]
+    settings: dict[str, dict[str, object]]
     threat: ThreatSection | None
 
-    def section(self, name: str) -> dict[str, Any]:
+    def section(self, name: str) -> Facts:
         """What a section says; nothing where it is not there."""
         return self.settings.get(name, {})
 

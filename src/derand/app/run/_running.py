@@ -19,7 +19,6 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from derand import __version__
 from derand._core.files import (
@@ -30,7 +29,7 @@ from derand._core.files import (
     require_folder,
     restore_folder,
 )
-from derand._core.text import as_plain_json
+from derand._core.text import Facts, as_plain_json
 from derand.app import Summary
 from derand.app.jobs._auditing import audit_file
 from derand.app.jobs._certifying import certify_file
@@ -53,7 +52,7 @@ from derand.app.settings import (
     list_keys,
 )
 from derand.app.values import EVIDENCE, MODEL, RECORD
-from derand.estimators import CertifiedRegressor, check_parameters
+from derand.fitted import answers_numbers
 from derand.report import to_evidence
 from derand.storage import mark_file, read_json
 from derand.tables import inspect_file, match_file
@@ -188,6 +187,8 @@ def _check(config: RunConfig, force: bool) -> Summary:
 
 def _check_training(config: RunConfig) -> tuple[str, list[str]]:
     """Look whether a model can be trained as asked; what the target holds, and which columns are doubtful."""
+    from derand.estimators import check_parameters
+
     read, asked = _read_training(config), config.ask(TrainSettings)
     name, n_classes = asked.model or choose_model(), len(set(read.labels.tolist()))
     require_trainer(name, read.task, config.section("data")["target"], n_classes, _spell)
@@ -215,8 +216,8 @@ def _check_model(config: RunConfig) -> str:
     assert path is not None  # `read_config` saw to that
     assert rows is not None
     estimator = load_estimator(path)
-    is_number = isinstance(estimator, CertifiedRegressor)
-    classes = None if isinstance(estimator, CertifiedRegressor) else estimator.classes_
+    is_number = answers_numbers(estimator)
+    classes = None if is_number else estimator.classes_
     source = match_file(rows, estimator.encoding_, target=_find_target(config, rows), classes=classes)
     read_named(estimator, source, None, config.threat, {})
     return NUMBER if is_number else CLASSES
@@ -262,7 +263,7 @@ def _relate(path: Path, config: RunConfig) -> str:
         return path.name
 
 
-def _read_record(config: RunConfig) -> dict[str, Any] | None:
+def _read_record(config: RunConfig) -> Facts | None:
     """The record of what stands in the folder; None where there is none that can be read."""
     try:
         record = read_json(config.folder / RECORD)
@@ -373,7 +374,7 @@ class _Run:
             "audit": ("auditing", self._do_auditing),
             "report": ("writing the report", self._do_report),
         }
-        wanted, done = self._config.steps, dict[str, Any]()
+        wanted, done = self._config.steps, Facts()
         for at, step in enumerate(wanted):
             words, do = doing[step]
             self._told(at, len(wanted), words)

@@ -241,11 +241,12 @@ def _write_steps(read: TrainingData, target: str, identity: str | None) -> Itera
     yield "\n[report]"
     yield _write("report.output", "report.html")
     yield _write_off("report.title", "...")
+    yield _write_off("report.one_page", True)
+    groups = [str(one.name) for one in read.checks if one.use is ColumnUse.CATEGORICAL]
+    write = _write if groups else _write_off
+    yield write("report.subgroups", groups[:1] or ["..."], more=_name_more(groups[1:]))
     if is_classes:
         yield _write_off("report.radius", 0.25)
-        groups = [str(one.name) for one in read.checks if one.use is ColumnUse.CATEGORICAL]
-        write = _write if groups else _write_off
-        yield write("report.subgroups", groups[:1] or ["..."], more=_name_more(groups[1:]))
         yield _write("report.compare", True)
     yield "\n[output]"
     yield _write("output.folder", RunSettings().folder)

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray, Numbers
 from derand.certificates.bounds.trees import FLIPS, HOLDS, TIE, UNDECIDED, decide_within, measure_radii
 from derand.certificates.rules.base import EXACT, NO_PROOF, Bounds, Query, SearchedRows
 from derand.model import AdditiveEnsemble, Contrast
@@ -47,7 +47,7 @@ def compare_classes(model: AdditiveEnsemble, low: int, high: int) -> Comparison:
     return known
 
 
-def label_trees(model: AdditiveEnsemble, rows: NDArray[Any]) -> IntArray:
+def label_trees(model: AdditiveEnsemble, rows: Numbers) -> IntArray:
     """Label of each row by whole scores: the first of the largest, or class 1 above the threshold."""
     return _choose_labels(compare_scores(model, rows))
 
@@ -65,7 +65,7 @@ def _choose_labels(scores: IntArray) -> IntArray:
     return np.asarray(scores.argmax(axis=1), dtype=np.int64)
 
 
-def bound_trees(model: AdditiveEnsemble, rows: NDArray[Any], query: Query) -> list[Bounds]:
+def bound_trees(model: AdditiveEnsemble, rows: NDArray[np.generic], query: Query) -> list[Bounds]:
     """What the search proves of each row, for each budget of categorical changes."""
     cells = np.ascontiguousarray(rows, dtype=np.float64)
     scores, every = compare_scores(model, cells), query.perturbation

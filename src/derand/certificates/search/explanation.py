@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from derand._core.arrays import EPSILON, FloatArray, freeze
+from derand._core.origin import Cell
 from derand.certificates.classification import certify_perturbed, check_request, read_rows
 from derand.certificates.kinds import Linear, kind_of
 from derand.certificates.results.certificates import Certificates
@@ -66,7 +66,7 @@ class Explanation:
         For all numbers together.
     """
 
-    label: Any
+    label: Cell
     columns: tuple[Change, ...]
     joint: Change
 

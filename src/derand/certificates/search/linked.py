@@ -99,7 +99,7 @@ class _Linked:
         is_row = np.isfinite(flat[:, [link.column for link in perturbation.links]]) | np.isnan(
             self.verifier.rows[each][:, [link.column for link in perturbation.links]]
         )
-        flat = np.where(is_row.all(axis=1)[:, None], flat, np.tile(best, (len(every), 1)))
+        flat = np.where(np.all(is_row, axis=1)[:, None], flat, np.tile(best, (len(every), 1)))
         found = _weigh(model, flat, self.verifier.labels[each]).reshape(len(every), at.size)
         chosen = found.argmax(axis=0)
         largest = found[chosen, np.arange(at.size)]

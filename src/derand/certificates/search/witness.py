@@ -106,7 +106,7 @@ class Verifier(Target):
             return np.zeros(0, dtype=bool)
         if self.perturbation.links:
             points = self.perturbation.follow(self.rows[at], points)
-            overflows = np.isinf(points).any(axis=1)[:, None]
+            overflows = np.any(np.isinf(points), axis=1)[:, None]
             points = np.where(overflows, self.rows[at], points)  # these do not flip
         if self.library is not None:
             after = self.library(points)

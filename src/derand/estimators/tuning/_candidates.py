@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from derand._core.arrays import FloatArray, is_number
+from derand._core.origin import Cell
 from derand.estimators import CertifiedClassifier
 from derand.noise import Noise, as_noise, resolve_noise
 from derand.threat import Threat
@@ -35,7 +36,7 @@ class Candidates:
     """Values of a parameter, and the radii at which they are measured."""
 
     parameter: str
-    values: tuple[Any, ...]
+    values: tuple[Cell, ...]
     radii: FloatArray
     own_radii: FloatArray
     """The radius that each value is for, (n_values,)."""

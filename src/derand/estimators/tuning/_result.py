@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import clone
 
 from derand._core.arrays import BoolArray, FloatArray, Frozen, freeze, is_number
+from derand._core.origin import Cell
 from derand._core.text import format_exactly, format_percent, format_short_down
 from derand.estimators import CertifiedClassifier
 from derand.estimators.tuning._candidates import NOISE, RADIUS
@@ -83,7 +84,7 @@ class Tuning(Frozen):
 
     estimator: CertifiedClassifier = field(repr=False)
     parameter: str
-    values: tuple[Any, ...]
+    values: tuple[Cell, ...]
     radii: FloatArray
     natural: FloatArray
     natural_balanced: FloatArray
@@ -127,7 +128,7 @@ class Tuning(Frozen):
         return int(allowed[order[-1]])
 
     @property
-    def recommended(self) -> Any:
+    def recommended(self) -> object:
         """The recommended value; None where there is none."""
         return None if self.chosen is None else self.values[self.chosen]
 

@@ -435,7 +435,10 @@ def _list_legend(summary: Parts, roles: Sequence[str]) -> list[tuple[str, str]]:
 
 def list_baselines(summary: Parts) -> list[ui.Block]:
     """What the model is compared with, and how shares are rounded, folded."""
-    told = [f"{one['label']}: {percent(one['accuracy'])} right. {one['description']}" for one in summary["accuracy"]["baselines"]]
+    told = [
+        f"{one['label']}: {percent(one['accuracy'])} right. {one['description']}"
+        for one in summary["accuracy"]["baselines"]
+    ]
     small = (
         "Shares are cut after one decimal, never rounded up: a share and what is computed from it elsewhere may differ "
         "by 0.1. Between the points that were computed curves are drawn below the truth, never above."

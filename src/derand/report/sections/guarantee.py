@@ -203,7 +203,7 @@ def _describe_share(inputs: LabelInputs, scale: Scale, share: float) -> str:
     if scale["quoted"] == 0:
         return f"{start} no change of the row's numbers that is small enough{also} can alter {answer}."
     size = describe_size(inputs, scale["quoted"])
-    return f"{start} no change {size}{also} can alter {answer}, whoever makes the change."
+    return f"{start} no change {size}{also} can alter {answer}."
 
 
 def _list_limits(inputs: LabelInputs, scale: Scale) -> list[str]:
@@ -316,9 +316,7 @@ def compute_for_regression(inputs: IntervalInputs, moves: Spread, errors: Errors
         others = "That holds also where categories change or numbers go missing at the same time, as said below."
     missed = ""
     if errors is not None:
-        missed = (
-            f"Without any change, answers miss the truth by {format_short(errors['mean_absolute'], 3)} on average."
-        )
+        missed = f"Without any change, answers miss the truth by {format_short(errors['mean_absolute'], 3)} on average."
     numbers: list[HeadlineNumber] = [
         {"name": "Half of the rows move by", "value": half, "note": f"at most, under any {change}".rstrip(",")},
         {"name": "Nine rows in ten move by", "value": nine, "note": "at most"},
@@ -341,7 +339,7 @@ def compute_for_regression(inputs: IntervalInputs, moves: Spread, errors: Errors
         "limits": [
             "An interval says where the answer of the model stays, not where the truth lies.",
             "Changes that are larger, or of another kind than those that are named, are not covered.",
-            "What is proven is proven of these rows. Of other rows it says nothing, however alike they are.",
+            "The proofs are about these rows. They say nothing about other rows, however similar.",
         ],
         "numbers": numbers,
     }

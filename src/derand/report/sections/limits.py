@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TypedDict
 
 import numpy as np
-from markupsafe import Markup
 
 from derand._core.arrays import BoolArray, FloatArray
 from derand._core.text import format_count, format_exactly, format_move, format_short, join_words, plural, shorten
@@ -15,7 +14,6 @@ from derand.certificates import Certificates, Verifier, certify, find_labels, re
 from derand.explain import Names, describe_change
 from derand.metrics import encode_labels
 from derand.report import _blocks as ui
-from derand.report._charts import WIDTH, Frame, wrap_svg
 from derand.report._inputs import LabelInputs
 from derand.report._markup import name_row, render
 from derand.report.sections import accuracy
@@ -364,7 +362,7 @@ def blocks(summary: Parts) -> list[ui.Block]:
         ),
         ui.Table([ui.Cell(proven, ui.quiet("rows")), "share"], shares, label, label, "accuracy-table"),
         ui.on_page(*accuracy.list_baselines(summary)),
-        ui.in_latex(counts, *changes),
+        ui.in_latex(*changes),
     ]
 
 

@@ -24,7 +24,7 @@ MOST_LINES = 5
 _MOST_BARS = 6
 _MOST_TEXT = 420
 _SAID_MUCH = 3
-_LINE, _NAME = 30, 22
+_LINE, _NAME = 30, 20
 _SEGMENTS = (("bar-right", "holds"), ("bar-faint", "undecided"), ("bar-wrong", "flips"))
 _KINDS = ("answer", "wrong", "certified")
 """Differences in answers come first: who gets which."""
@@ -63,7 +63,7 @@ def _show_bars(bars: Sequence[AnswerBar]) -> list[ui.Block]:
     if not bars:
         return []
     shown = bars[: 1 + _MOST_BARS]
-    frame = Frame(420, 8 + _LINE * len(shown), (0.0, 1.0), (0.0, 1.0), 138, 56, 4, 4)
+    frame = Frame(420, 8 + _LINE * len(shown), (0.0, 1.0), (0.0, 1.0), 142, 56, 4, 4)
     body = []
     for at, one in enumerate(shown):
         y, start = frame.top + _LINE * at, 0
@@ -74,7 +74,9 @@ def _show_bars(bars: Sequence[AnswerBar]) -> list[ui.Block]:
             left, right = (frame.x(rows / one["n_rows"]) for rows in (start, start + size))
             width, start = round(right - left, 1), start + size
             body += [f'<rect class="{kind}" x="{left}" y="{y}" width="{width}" height="22"/>'] if size else []
-        body.append(f'<text class="tick" x="{frame.width - 50}" y="{y + 16}">{percent(one["holds"] / one["n_rows"])}</text>')
+        body.append(
+            f'<text class="tick" x="{frame.width - 50}" y="{y + 16}">{percent(one["holds"] / one["n_rows"])}</text>'
+        )
     told = "; ".join(
         f"{one['name']}: {one['holds']} hold, {one['flips']} flip, {one['undecided']} undecided" for one in shown
     )
@@ -138,7 +140,9 @@ def _tabulate_quality(summary: Summary) -> list[ui.Block]:
     at = summary["scale"]["radii"].index(summary["scale"]["quoted"])
     curves = {one["key"]: one["values"][at] for one in summary["accuracy"]["series"]}
     proven = [curves[key] for key in ("all", *(f"baseline={one['key']}" for one in summary["accuracy"]["baselines"]))]
-    lines.insert(2, ["Right and proven", *(ui.Cell(percent(one), kind="" if k else "quoted") for k, one in enumerate(proven))])
+    lines.insert(
+        2, ["Right and proven", *(ui.Cell(percent(one), kind="" if k else "quoted") for k, one in enumerate(proven))]
+    )
     head = ["", "this model", "constant", *(shorten(one["label"], 30) for one in others)]
     return [ui.Table(head, lines[: MOST_LINES + 1], label, label, "quality")]
 
@@ -151,7 +155,10 @@ def _tabulate_reasons(summary: Summary) -> list[ui.Block]:
     if isinstance(moves, list) and moves:
         head, label = ["column, alone", "half of the rows", "nine in ten"], "How far a column may move"
         lines: list[ui.Line] = [
-            [ui.name_cell(one["name"], 30), *(write_move(one[key], days=one["days"]) for key in ("half_of_rows", "nine_in_ten"))]
+            [
+                ui.name_cell(one["name"], 30),
+                *(write_move(one[key], days=one["days"]) for key in ("half_of_rows", "nine_in_ten")),
+            ]
             for one in moves[:MOST_LINES]
         ]
         return [ui.Table(head, lines, label, label, "moves-in-short")]

@@ -137,7 +137,9 @@ def blocks(summary: Parts) -> list[ui.Block]:
         ("Rows for which nothing is certified", format_count(counts["nothing_certified"])),
     ]
     if "certified" in found and found["certified"]["unbounded_rows"]:
-        share = f"{format_count(found['certified']['unbounded_rows'])} ({percent(found['certified']['unbounded_share'])})"
+        share = (
+            f"{format_count(found['certified']['unbounded_rows'])} ({percent(found['certified']['unbounded_share'])})"
+        )
         facts.insert(1, ("Right and without a limit", share))
     if "certified" in found and found["certified"]["average_of_others"] is not None:
         average, median = found["certified"]["average_of_others"], found["certified"]["median_of_others"]

@@ -488,7 +488,7 @@ def draw_law(row: RowFacts, law: Law, axis: LawAxis, at: int) -> Markup:
         ),
         frame.ticks(_law_ticks(axis), f"score under noise, {_name_points(axis)} above the threshold"),
     ]
-    title = f"Law of the score of row {row['name'] or row['row']}"
+    title = f"Distribution of the score of row {row['name'] or row['row']}"
     told = "Most of it lies on the answer's side of the threshold, or all of it, where the answer is sure"
     if law["percentile"]:
         told = f"The part on the wrong side of the threshold has probability {row['failure_text']}"

@@ -73,7 +73,7 @@ SHAPE_BINS = 40
 MAX_CATEGORIES = 12
 _IMPORTANCE_ROWS = 20_000
 _SHAPE_WIDTH, _SHAPE_HEIGHT = 300, 176
-_OF_LINES = "The model is linear: its shapes are lines, pushes are told from the mean of these rows, no laws are shown."
+_OF_LINES = "The model is linear: its shapes are lines, and pushes are measured from the mean of these rows."
 _OF_TREES = "Trees join many columns: what each adds depends on the others, so there are no shapes and no pushes."
 
 
@@ -177,7 +177,7 @@ def list_left_out(inputs: Inputs, shapes: list[Shape]) -> list[str]:
     if model is None and inputs.subject.model.weights is None:
         return [
             "The model tells several classes apart, each by a score of its own: there is no single score, so there are "
-            "no shapes and no laws. A failure mass is that of the rival that is nearest."
+            "no shapes and no distributions. A failure mass is that of the nearest other class."
         ]
     if model is None:
         return [
@@ -313,4 +313,6 @@ def blocks(summary: Mapping[str, Any]) -> list[ui.Block]:
     ]
 
 
-SECTION = ui.Section("shapes", lambda s: "Shapes" if s["shapes"] else "", blocks, "the function of each column, the most important first")
+SECTION = ui.Section(
+    "shapes", lambda s: "Shapes" if s["shapes"] else "", blocks, "the function of each column, the most important first"
+)

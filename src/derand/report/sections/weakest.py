@@ -167,4 +167,6 @@ def blocks(summary: Parts) -> list[ui.Block]:
     ]
 
 
-SECTION = ui.Section("weakest", lambda s: "Weakest rows" if s["rows"]["explained"] else "", blocks, "why they are, and what flips them")
+SECTION = ui.Section(
+    "weakest", lambda s: "Weakest rows" if s["rows"]["explained"] else "", blocks, "why they are, and what flips them"
+)

@@ -12,15 +12,29 @@ from experiments.beyond._natural import (
     NATURAL_DATASETS,
     NO_PEER,
     Natural,
+    Price,
     check_floors,
     compare_naturally,
     has_peer,
+    measure_price,
+)
+from experiments.beyond._robust import (
+    PAIRS,
+    PATCHES,
+    PEER,
+    SINGLE,
+    Progress,
+    Robust,
+    check_robust,
+    compare_robustly,
+    follow_fits,
 )
 from experiments.beyond._robust import ROWS as ROBUST_ROWS
-from experiments.beyond._robust import Robust, check_robust, compare_robustly
 from experiments.beyond._rows import ATTACKED, Beyond, ByRule, check_rows, compare_rows, list_rows
 from experiments.beyond._shares import Shares, fit_quietly, measure_shares, prepare_rows
 from experiments.beyond._trained import GOALS, Goal, Trained, check_goals, compare_training
+
+ROBUST_MODELS = (SINGLE, PAIRS, PATCHES, PEER)
 
 __all__ = [
     "ATTACKED",
@@ -28,6 +42,7 @@ __all__ = [
     "MODELS",
     "NATURAL_DATASETS",
     "NO_PEER",
+    "ROBUST_MODELS",
     "ROBUST_ROWS",
     "TABLES",
     "Beyond",
@@ -35,6 +50,8 @@ __all__ = [
     "Goal",
     "Joint",
     "Natural",
+    "Price",
+    "Progress",
     "Robust",
     "Shares",
     "Summary",
@@ -49,8 +66,10 @@ __all__ = [
     "compare_rows",
     "compare_training",
     "fit_quietly",
+    "follow_fits",
     "has_peer",
     "list_rows",
+    "measure_price",
     "measure_shares",
     "prepare_rows",
     "summarize_cells",

@@ -1,7 +1,7 @@
 """Without a radius: AdditiveClassifier beside an EBM, gradient boosting and a linear model, all with their defaults.
 
-Owns the table of `python -m experiments natural` and how each model wants its categories. Must not know how anything is
-trained or printed.
+Owns the tables of `python -m experiments natural`, how each model wants its categories, and what a radius costs. Must
+not know how anything is trained or printed.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from typing import Any
 
@@ -17,15 +17,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand.estimators import AdditiveClassifier
+from experiments.beyond._shares import fit_quietly
 from experiments.datasets import Dataset, Split, load
 
-NATURAL_DATASETS = ("adult", "credit", "bank", "breast_cancer", "diabetes", "sklearn_breast_cancer", "spambase")
+NATURAL_DATASETS = (
+    "adult",
+    "credit",
+    "bank",
+    "breast_cancer",
+    "diabetes",
+    "sklearn_breast_cancer",
+    "spambase",
+    "mammographic",
+    "mushroom",
+    "sklearn_digits",
+)
+PRICE_RADII = (0.1, 0.25, 0.5)
+"""In l2, in the estimator's own units: interquartile ranges."""
 OURS, PEER = "AdditiveClassifier", "EBM"
+_NEEDS = {PEER: "interpret", "XGBoost": "xgboost", "LightGBM": "lightgbm"}
 ONE_SPLIT = "adult"
 """The dataset with one split, whose times are compared."""
 LEAST_AUC, MOST_LOSS, LEAST_SPEED = -0.01, 0.015, 10.0
 """Floors: how far we may lie from the EBM, and how many times faster training must be on adult."""
-NO_PEER = "EBM is left out: it needs interpret-core (pip install --group peers)."
+NO_PEER = "What is not installed is left out: EBM, XGBoost and LightGBM need pip install --group peers."
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +58,20 @@ class Natural:
 
 
 def has_peer() -> bool:
-    """Whether the EBM can be trained here."""
-    return find_spec("interpret") is not None
+    """Whether all other libraries are here."""
+    return all(map(_is_here, MODELS))
+
+
+def _is_here(model: str) -> bool:
+    return model not in _NEEDS or find_spec(_NEEDS[model]) is not None
+
+
+def _load(name: str) -> Dataset:
+    """A dataset of two classes; of digits the even and the odd ones."""
+    data = load(name)
+    if len(data.target_names) == 2:
+        return data
+    return replace(data, y=data.y % 2, target_names=("even", "odd"))
 
 
 def compare_naturally(datasets: Sequence[str] = NATURAL_DATASETS, models: Sequence[str] = ()) -> Iterator[Natural]:
@@ -56,15 +83,51 @@ def compare_naturally(datasets: Sequence[str] = NATURAL_DATASETS, models: Sequen
     models : sequence of str
         Of MODELS; all that can be trained here where none are named.
     """
-    chosen = models or [name for name in MODELS if name != PEER or has_peer()]
+    chosen = models or [name for name in MODELS if _is_here(name)]
     for dataset in datasets:
-        data = load(dataset)
+        data = _load(dataset)
         splits = [data.split] if dataset == ONE_SPLIT else draw_splits(data)
         for name in chosen:
             some = np.random.default_rng(0).permutation(len(data.y))[:300]
             MODELS[name](data).fit(data.X[some], data.y[some])  # compiles, imports
             measured = np.array([_measure(MODELS[name](data), data, split) for split in splits])
             yield Natural(dataset, name, len(splits), *measured.mean(axis=0).tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a radius costs: accuracy in per cent and AUC on test rows, and the share that is right and certified."""
+
+    dataset: str
+    radius: float
+    accuracy: float
+    auc: float
+    certified: float
+    constant: float
+    """What a constant answer certifies at any radius."""
+
+
+def measure_price(datasets: Sequence[str] = NATURAL_DATASETS) -> Iterator[Price]:
+    """What training for a radius costs, without one and at PRICE_RADII, on one of the splits."""
+    from sklearn.metrics import roc_auc_score
+
+    for dataset in datasets:
+        data = _load(dataset)
+        split = data.split if dataset == ONE_SPLIT else draw_splits(data)[0]
+        rows, truth = data.X[split.test], data.y[split.test]
+        for radius in (0.0, *PRICE_RADII):
+            model = AdditiveClassifier(radius=radius, categorical_features=list(data.categorical))
+            fit_quietly(model, data.X[split.train], data.y[split.train])
+            found = model.certify(rows)
+            right = found.label == truth
+            yield Price(
+                dataset,
+                radius,
+                100 * float(right.mean()),
+                float(roc_auc_score(truth, model.predict_proba(rows)[:, 1])),
+                100 * float((right & (found.radius >= radius)).mean()),
+                100 * float(np.bincount(truth).max() / truth.size),
+            )
 
 
 def draw_splits(data: Dataset) -> list[Split]:
@@ -129,6 +192,37 @@ def _make_boosting(data: Dataset) -> Any:
     return make_pipeline(columns, HistGradientBoostingClassifier(categorical_features=first, random_state=0))
 
 
+def _put_codes_first(data: Dataset, model: Any) -> Any:
+    """Categories as codes, which come first, before a model that takes NaN."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
+
+    codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan)
+    columns = ColumnTransformer([("codes", codes, list(data.categorical))], remainder="passthrough")
+    return make_pipeline(columns, FunctionTransformer(_as_doubles), model)
+
+
+def _as_doubles(values: Any) -> Any:
+    return np.asarray(values, dtype=np.float64)
+
+
+def _make_xgboost(data: Dataset) -> Any:
+    from xgboost import XGBClassifier
+
+    n_categories = len(data.categorical)
+    kinds = ["c"] * n_categories + ["q"] * (len(data.feature_names) - n_categories)
+    return _put_codes_first(data, XGBClassifier(feature_types=kinds, enable_categorical=True, random_state=0))
+
+
+def _make_lightgbm(data: Dataset) -> Any:
+    from lightgbm import LGBMClassifier
+
+    first = list(range(len(data.categorical)))
+    options: dict[str, Any] = {"categorical_feature": first} if first else {}
+    return _put_codes_first(data, LGBMClassifier(verbose=-1, random_state=0, **options))
+
+
 def _make_linear(data: Dataset) -> Any:
     from sklearn.compose import ColumnTransformer
     from sklearn.linear_model import LogisticRegression
@@ -148,5 +242,7 @@ MODELS: Mapping[str, Callable[[Dataset], Any]] = {
     OURS: _make_ours,
     PEER: _make_ebm,
     "HistGradientBoosting": _make_boosting,
+    "XGBoost": _make_xgboost,
+    "LightGBM": _make_lightgbm,
     "LogisticRegression": _make_linear,
 }

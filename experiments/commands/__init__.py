@@ -17,11 +17,11 @@ from experiments.commands._import_table import import_table
 from experiments.commands._interactions import interactions
 from experiments.commands._joint import joint
 from experiments.commands._limits import limits
-from experiments.commands._natural import natural
+from experiments.commands._natural import natural, price
 from experiments.commands._regression import regression
 from experiments.commands._reproduce import reproduce
 from experiments.commands._retrain import retrain
-from experiments.commands._robust import robust
+from experiments.commands._robust import convergence, robust
 from experiments.commands._scale import scale
 from experiments.commands._sharper import sharper
 from experiments.commands._trained import trained
@@ -35,10 +35,12 @@ COMMANDS: Sequence[Callable[..., None]] = (
     limits,
     attacks,
     natural,
+    price,
     trained,
     beyond,
     joint,
     robust,
+    convergence,
     classes,
     interactions,
     regression,

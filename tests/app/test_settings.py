@@ -29,7 +29,7 @@ FLAGS = {
 IN_PYTHON_ALONE = {
     "categorical_features", "categorical_leaf", "learning_rate", "levels", "max_entropy", "max_iter",
     "max_stumps_per_feature", "n_cuts", "n_estimators", "n_iter_no_change", "n_jobs", "n_rounds", "quantile",
-    "random_state", "scaling", "split_step", "validation_fraction", "verbose",
+    "random_state", "scaling", "split_step", "tol", "validation_fraction", "verbose",
 }  # fmt: skip
 """Parameters of estimators that `derand train` does not have, or sets by the table."""
 

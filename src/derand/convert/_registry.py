@@ -88,6 +88,6 @@ def _sum_up(found: Reading | TreeReading) -> Reading:
     reading = found.sum_up() if isinstance(found, TreeReading) else found
     if reading.classes is not None and len(reading.classes) < 2:
         raise ValueError(
-            f"`model` knows one class alone, {reading.classes[0]!r}: no change of a row can move its answer."
+            f"`model` knows only one class, {reading.classes[0]!r}: no change of a row can move its answer."
         )
     return reading

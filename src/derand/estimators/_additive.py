@@ -7,15 +7,14 @@ follows from their radius.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from derand._core.arrays import FloatArray
+from derand._core.origin import Frame
 from derand._core.threads import count_threads
 from derand.certificates import DEDUCTION, measure_margins
 from derand.estimators._base import CertifiedEstimator, Columns, Training
@@ -23,6 +22,7 @@ from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._inputs import (
     ClassWeight,
     check_least,
+    check_number,
     check_regularization,
     check_whole,
     name_groups,
@@ -30,12 +30,12 @@ from derand.estimators._inputs import (
     read_monotone,
     warn_of_gaps,
 )
-from derand.estimators._threshold import Cut, keep_sides
+from derand.fitted import Cut, FittedModel, compute_probabilities, make_trained_threat
 from derand.model import AdditiveEnsemble
 from derand.noise import Gaussian, Noise
 from derand.perturbation import check_columns
 from derand.tables import TableEncoding
-from derand.threat import Column, Threat, as_budget
+from derand.threat import Column, Threat, as_budget, refuse_linked
 from derand.train import AdditiveOptions, AdditiveTraining, TrainingTable, choose_noise, train_additive
 
 _NOISE_SHARES = (0.5, 0.25, 1.0)
@@ -62,9 +62,7 @@ class AdditiveEstimator(CertifiedEstimator):
     @property
     def default_threat(self) -> Threat:
         """What it was trained against, and what is certified where nothing else is asked for."""
-        if self.threat is None:
-            return Threat(norm=self.norm, l0=self.l0, frozen=tuple(self.frozen))
-        return self.threat if self.threat.norm != "auto" else replace(self.threat, norm=self.norm)
+        return make_trained_threat(self.norm, self.l0, self.frozen, self.threat)
 
     def _check_parameters(self) -> None:
         if self.threat is not None and not isinstance(self.threat, Threat):
@@ -92,6 +90,7 @@ class AdditiveEstimator(CertifiedEstimator):
     def _read_threat(self, table: TrainingTable) -> Threat:
         """What to train against, by numbers of columns; refused where the table has none of these."""
         threat = self._name_columns(self.default_threat)
+        refuse_linked(threat, "training")
         check_columns(threat, table.n_features, table.n_categories, table.numerical.tolist())
         return threat
 
@@ -133,6 +132,8 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
     max_iter : int
         Steps of the fit, at most: sweeps over all columns. Where it ends there, a ConvergenceWarning says what is left
         to gain.
+    tol : float
+        The fit ends where `gap_` is at most this share of what it loses.
     class_weight : None, "balanced" or dict
         Moves the decision. `predict_proba` stays calibrated to the data as they are: the two then differ.
     decision_threshold : float or None
@@ -147,10 +148,13 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         Columns that do not change, by name or number.
     monotone : dict of column to {"increasing", "decreasing"}, or None
         Numerical columns whose function must only rise or only fall; 1 and -1 mean the same.
-    groups : None, "auto" or list of lists of columns
-        Numerical columns that interact, two to four in a group, by name or number, none in two groups: each group gets
-        one function of all its columns, trained for the certificate like those of single columns. "auto" looks for
-        pairs whose joint effect on training rows is real.
+    groups : None, "auto", "patches:3" or list of lists of columns
+        Columns that interact, by name or number: each group gets one function of all its columns, trained for the
+        certificate like those of single columns. Of two classes without noise, in norm inf or at radius 0, columns may
+        be in several groups of up to nine, categories and missing values among them. Elsewhere groups hold two to four
+        numerical columns, none in two groups. "auto" looks for pairs (and, where they may overlap, triples) whose joint
+        effect on training rows is real. "patches:3" are all 3 by 3 squares of a square image, "patches:2x3:28x14" all
+        2 by 3 rectangles of one of 28 rows and 14 columns; the columns are its pixels, row by row.
     threat : Threat or None
         What may change, instead of `norm`, `l0` and `frozen`: limits, domains, other units. Steps and budgets of
         missing values count when it is certified, not in training.
@@ -225,6 +229,7 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         n_cuts: int | str = "auto",
         regularization: float | str = "cv",
         max_iter: int = 1_000,
+        tol: float = 1e-3,
         class_weight: ClassWeight = None,
         decision_threshold: float | None = None,
         cost: Mapping[str, float] | None = None,
@@ -247,6 +252,7 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         self.n_cuts = n_cuts
         self.regularization = regularization
         self.max_iter = max_iter
+        self.tol = tol
         self.class_weight = class_weight
         self.decision_threshold = decision_threshold
         self.cost = cost
@@ -271,28 +277,40 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         check_whole("max_iter", self.max_iter, 1)
+        check_number("tol", self.tol, 0.0, 1.0)
 
     def _keep_table(self, table: TrainingTable, encoding: TableEncoding) -> Noise | None:
         noise = super()._keep_table(table, encoding)
         if self.noise is not None or noise is None or self.classes_.size != 2 or self.rule != "mean":
             return noise
-        options = self._make_options(table)
+        options = self._make_options(table, noise)
         if options.groups:
             return noise
         noises = [Gaussian(share * self.radius, noise.units) for share in _NOISE_SHARES]
         self.noise_ = choose_noise(table, noises, self._read_threat(table), options)
         return self.noise_
 
-    def _make_options(self, table: TrainingTable) -> AdditiveOptions:
+    @property
+    def _moves_apart(self) -> bool:
+        """Whether what each column can do does not depend on the others."""
+        return self.default_threat.ball_norm in (None, np.inf)
+
+    def _may_overlap(self, noise: Noise | None) -> bool:
+        """Whether a search certifies groups that share columns, where each column moves by itself, or none does."""
+        return noise is None and self.classes_.size == 2
+
+    def _make_options(self, table: TrainingTable, noise: Noise | None) -> AdditiveOptions:
         monotone = read_monotone(self.monotone, table)
+        may_overlap = self._may_overlap(noise) and (float(self.radius) == 0 or self._moves_apart)
         return AdditiveOptions(
             radius=float(self.radius),
             n_cuts=None if isinstance(self.n_cuts, str) else int(self.n_cuts),
             regularization=None if isinstance(self.regularization, str) else float(self.regularization),
             monotone=monotone,
-            groups=read_groups(self.groups, table, monotone),
+            groups=read_groups(self.groups, table, monotone, may_overlap=may_overlap),
             least_rows=self.min_rows_per_category,
             max_iter=int(self.max_iter),
+            tol=float(self.tol),
             deduction=DEDUCTION if self.rule == "vote" else 0.0,
             seed=self._seed,
             n_threads=count_threads(self.n_jobs),
@@ -300,7 +318,7 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
 
     def _train(self, table: TrainingTable, noise: Noise | None) -> AdditiveTraining:
         threat = self._read_threat(table)
-        training = train_additive(table, noise, threat, self._make_options(table))
+        training = train_additive(table, noise, threat, self._make_options(table, noise))
         self.regularization_, self.gap_ = training.regularization, training.record.fit.gap
         self.n_iter_ = max(training.record.n_iterations, 1)
         self.path_ = {
@@ -318,7 +336,8 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
     def _warn_of_one_label(self, table: TrainingTable, totals: FloatArray, training: Training) -> tuple[str, ...]:
         """Nothing where training has named the collapse already; and which columns were not looked at for groups."""
         told = () if training.warnings else super()._warn_of_one_label(table, totals, training)
-        return (*told, *warn_of_gaps(self.groups, table))
+        looks_at_all = self._may_overlap(self.noise_) and self._moves_apart
+        return told if looks_at_all else (*told, *warn_of_gaps(self.groups, table))
 
     def _describe_unfinished(self) -> str | None:
         fit = self.training_.fit
@@ -329,7 +348,7 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
             f"{fit.gap:.2g} of that might be gained. Raise `max_iter`."
         )
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: Frame) -> FloatArray:
         """Logarithm of the odds of `classes_[1]` by which the label is decided; by the rule "vote" the signed radius.
 
         Of several classes it has one column for each: the expected score, a logarithm of odds up to what all have in
@@ -349,12 +368,7 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         rows = self._encode_rows(X)
         return measure_margins(self.ensemble_, rows, self.noise_)
 
-    @property
-    def _gives_probabilities(self) -> bool:
-        """Whether `predict_proba` says how likely each class is: by the rule "mean"."""
-        return self.rule == "mean"
-
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: Frame) -> FloatArray:
         """Probabilities of the classes: the logistic function of the expected score, calibrated on rows left out.
 
         With class weights, `decision_threshold` or `cost` they are those of the data as they are, while `predict` cuts
@@ -371,10 +385,7 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         """
         if self.rule != "mean":
             return super().predict_proba(X)
-        odds = self.decision_function(X)
-        if self.classes_.size > 2:
-            return np.asarray(softmax(self.calibration_[0] * odds + self.calibration_[1:], axis=1))
-        return keep_sides(self._read_cut().read(odds), odds > 0, self._asked_threshold)
+        return compute_probabilities(self, self._encode_rows(X))
 
     def _read_cut(self) -> Cut:
         """Scores are logarithms of odds, calibrated on rows left out."""
@@ -382,4 +393,4 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
             raise ValueError(
                 f"Thresholds are moved of two classes, got {self.classes_.size}: weigh the classes by `class_weight`."
             )
-        return Cut("logit", *self.calibration_.tolist())
+        return FittedModel._read_cut(self)

@@ -5,6 +5,8 @@ Owns the errors that bad input gets there. Must not know how anything is trained
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -15,23 +17,25 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from derand._core.arrays import Cells, FloatArray, Labels, Targets
+from derand._core.arrays import Cells, FloatArray, Labels, Targets, is_number, is_whole
+from derand._core.origin import Fitted, Frame
 from derand._core.text import quote_short
+from derand.tables import FEW_CLASSES, MOST_CLASSES, refuse_identifiers
 from derand.threat import Column, find_column
-from derand.train import MOST_COLUMNS, TrainingTable
+from derand.train import MOST_COLUMNS, MOST_JOINED, TrainingTable
 
-ClassWeight = str | dict[Any, float] | None
+ClassWeight = str | dict[object, float] | None
 
 
 def check_whole(name: str, value: object, least: int) -> None:
     """Refuse what is not a whole number, `least` or larger."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+    if not is_whole(value) or value < least:
         raise ValueError(f"`{name}` must be a whole number, {least} or larger, got {value!r}.")
 
 
 def check_number(name: str, value: object, low: float, high: float) -> None:
     """Refuse what is not a number in (low, high]."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+    if not is_number(value):
         raise TypeError(f"`{name}` must be a number, got {value!r}.")
     if not low < value <= high or not np.isfinite(value):
         limit = "positive and finite" if high == np.inf else f"above {low:g} and at most {high:g}"
@@ -40,8 +44,7 @@ def check_number(name: str, value: object, low: float, high: float) -> None:
 
 def check_least(name: str, value: Any, least: float) -> None:
     """Refuse what is not a finite number, `least` or larger."""
-    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not (is_number and np.isfinite(value) and value >= least):
+    if not (is_number(value) and np.isfinite(value) and value >= least):
         raise ValueError(f"`{name}` must be a finite number, {least:g} or larger, got {value!r}.")
 
 
@@ -53,7 +56,7 @@ def check_regularization(value: object) -> None:
         raise ValueError(f"`regularization` must be 'cv' or a number, got {value!r}.")
 
 
-def check_stump_parameters(estimator: Any) -> None:
+def check_stump_parameters(estimator: Fitted) -> None:
     """Refuse parameters with which no independent ensemble can be trained."""
     check_whole("levels", estimator.levels, 1)
     if estimator.split_step is not None:
@@ -71,7 +74,7 @@ def refuse_double_names(X: object) -> None:
         raise ValueError(f"`X` must have columns of different names, got {name!r} {count} times.")
 
 
-def _list_names(X: Any) -> list[object]:
+def _list_names(X: Frame) -> list[object]:
     """Names of a frame's columns."""
     return list(X.columns if hasattr(X, "iloc") or not hasattr(X, "column_names") else X.column_names)
 
@@ -106,11 +109,6 @@ def refuse_one_row(X: object) -> None:
         )
 
 
-MOST_CLASSES = 256
-_FEW_CLASSES = 20
-"""Up to so many classes may have a row or two each."""
-
-
 def read_labels(X: object, y: ArrayLike, *, several: bool) -> tuple[Labels, NDArray[np.uint8]]:
     """The classes, sorted, and for each row which of them it has; more than two only where `several` are taken."""
     labels = column_or_1d(y, warn=True)
@@ -134,15 +132,6 @@ def read_labels(X: object, y: ArrayLike, *, several: bool) -> tuple[Labels, NDAr
         cure = _REGRESSORS if many else "merge rare ones"
         raise ValueError(f"`y` must hold at most {MOST_CLASSES} classes, got {_name_classes(classes, many)}: {cure}.")
     return classes, target.astype(np.uint8)
-
-
-def refuse_identifiers(n_classes: int, n_rows: int, what: str, more: str = "") -> None:
-    """Refuse many classes of which most rows have one of their own: nothing can be learnt of them."""
-    if n_classes > _FEW_CLASSES and 2 * n_classes > n_rows:
-        raise ValueError(
-            f"{what} must hold classes of several rows each, got {n_classes} different labels in {n_rows} rows, as an "
-            f"identifier has: choose another target, or merge classes.{more}"
-        )
 
 
 def refuse_gaps(values: Cells, what: str) -> None:
@@ -175,7 +164,7 @@ _REGRESSORS = "use AdditiveRegressor or StumpRegressor to predict a number, or t
 
 def looks_like_numbers(classes: Labels, n_rows: int) -> bool:
     """Whether labels are more like numbers to be predicted: more than 20 different ones, of fewer than 5 rows each."""
-    return classes.dtype.kind in "iuf" and classes.size > _FEW_CLASSES and 5 * classes.size > n_rows
+    return classes.dtype.kind in "iuf" and classes.size > FEW_CLASSES and 5 * classes.size > n_rows
 
 
 def _name_classes(classes: Labels, many: bool) -> str:
@@ -205,7 +194,7 @@ def warn_of_lone_labels(classes: Labels, target: NDArray[np.uint8]) -> tuple[str
         return ()
     names = ", ".join(lone[:5]) + (", ..." if len(lone) > 5 else "")
     return (
-        f"{len(lone)} of {classes.size} classes {'is' if len(lone) == 1 else 'are'} there in one row alone ({names}): "
+        f"{len(lone)} of {classes.size} classes {'is' if len(lone) == 1 else 'are'} there in only one row ({names}): "
         "next to nothing can be learnt of that. Leave such rows out, or merge them into another class.",
     )
 
@@ -227,7 +216,7 @@ def read_weights(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise ValueError("`sample_weight` must be finite and not negative, got a negative weight, NaN or infinity.")
     if not weights.any():
-        raise ValueError("`sample_weight` must be positive for some row, got zeros alone.")
+        raise ValueError("`sample_weight` must be positive for some row, got only zeros.")
     return np.asarray(weights * (np.count_nonzero(weights) / weights.sum()))
 
 
@@ -301,42 +290,89 @@ def read_monotone(monotone: Mapping[Column, object] | None, table: TrainingTable
     return {number: direction for number, direction in found.items() if direction}
 
 
-_GROUPS = "None, 'auto' or a list of lists of columns such as [['age', 'income'], [3, 4]]"
+_GROUPS = "None, 'auto', 'patches:3' (of images) or a list of lists of columns such as [['age', 'income'], [3, 4]]"
+_PATCHES = re.compile(r"patches:(\d+)(?:x(\d+))?(?::(\d+)x(\d+))?")
 
 
-def read_groups(groups: object, table: TrainingTable, monotone: Collection[int]) -> tuple[tuple[int, ...], ...] | None:
+def read_groups(
+    groups: object, table: TrainingTable, monotone: Collection[int], *, may_overlap: bool = False
+) -> tuple[tuple[int, ...], ...] | None:
     """The groups by column numbers; None to look for them. Groups of one column are no groups.
 
-    `monotone`: columns that must not be in a group.
+    `monotone`: columns that must not be in a group; `may_overlap`: whether a column may be in several groups, with
+    categories and missing values: a search certifies such models without noise.
     """
     if groups is None:
         return ()
     if isinstance(groups, str) and groups == "auto":
         return None
+    if isinstance(groups, str) and groups.startswith("patches"):
+        groups = _list_patches(groups, table)
     if isinstance(groups, str) or not isinstance(groups, Sequence | np.ndarray):
         raise ValueError(f"`groups` must be {_GROUPS}, got {groups!r}.")
     found: list[tuple[int, ...]] = []
     seen: set[int] = set()
+    most = MOST_JOINED if may_overlap else MOST_COLUMNS
     for group in groups:
         if isinstance(group, str) or not isinstance(group, Sequence | np.ndarray):
             raise ValueError(f"`groups` must be {_GROUPS}, got the group {group!r}.")
-        if len(group) > MOST_COLUMNS:
+        if len(group) > most:
             raise ValueError(
-                f"`groups` must have at most {MOST_COLUMNS} columns each, got {len(group)} in {list(group)!r}: joint "
-                "cells multiply with every column. Split it."
+                f"`groups` must have at most {most} columns each, got {len(group)} in {list(group)!r}: joint "
+                f"cells multiply with every column. Split it{'' if may_overlap else _OR_JOIN}."
             )
         numbers = tuple(find_column(column, table.names, table.n_features, "`groups`") for column in group)
         for column, number in zip(group, numbers, strict=True):
-            if number in seen or numbers.count(number) > 1:
+            if numbers.count(number) > 1:
+                raise ValueError(f"`groups` must name each column once in a group, got {column!r} twice.")
+            if number in seen and not may_overlap:
                 raise ValueError(
                     f"`groups` must name each column once, got {column!r} twice: a column is in one group, because "
-                    "certificates need terms that share no column. Join the groups, or leave it out of one."
+                    "certificates need terms that share no column. Join the groups, or leave it out of one"
+                    f"{_OR_JOIN}."
                 )
-            _check_grouped(column, number, table, monotone, len(numbers))
+            _check_grouped(column, number, table, monotone, len(numbers), may_overlap=may_overlap)
         seen.update(numbers)
         if len(numbers) > 1:
             found.append(numbers)
     return tuple(found)
+
+
+_OR_JOIN = "; or train two classes without noise in norm inf (norm=inf), where a search certifies what overlaps"
+
+
+def _list_patches(text: str, table: TrainingTable) -> list[list[int]]:
+    """Overlapping patches of an image, such as "patches:3" or "patches:2x3:28x28", whose columns are pixels row by row.
+
+    Without its shape the image is a square.
+    """
+    found = _PATCHES.fullmatch(text)
+    if found is None:
+        raise ValueError(
+            f"`groups` must name patches as 'patches:3', 'patches:2x3' or 'patches:3:28x28' (rows x columns of the "
+            f"image), got {text!r}."
+        )
+    height, width, n_rows, n_columns = (0 if part is None else int(part) for part in found.groups())
+    width = width or height
+    count = table.n_features
+    side = math.isqrt(count)
+    shape = (n_rows, n_columns) if found[3] is not None else (side, side)
+    if shape[0] * shape[1] != count or table.n_categories:
+        what = "categories among them" if table.n_categories else f"not {shape[0]} x {shape[1]} pixels"
+        raise ValueError(
+            f"`groups={text!r}` needs an image, whose columns are all of its pixels row by row, got {count} columns, "
+            f"{what}. Say its shape, as in 'patches:3:28x28', or give groups of columns."
+        )
+    if not (0 < height <= shape[0] and 0 < width <= shape[1] and 1 < height * width <= MOST_JOINED):
+        raise ValueError(
+            f"`groups={text!r}` must be patches of 2 to {MOST_JOINED} pixels that fit into {shape[0]} x {shape[1]}."
+        )
+    pixels = np.arange(count).reshape(shape)
+    return [
+        pixels[row : row + height, column : column + width].ravel().tolist()
+        for row in range(shape[0] - height + 1)
+        for column in range(shape[1] - width + 1)
+    ]
 
 
 def name_groups(groups: Sequence[Sequence[int]], table: TrainingTable) -> tuple[tuple[str | int, ...], ...]:
@@ -352,21 +388,27 @@ def warn_of_gaps(groups: object, table: TrainingTable) -> tuple[str, ...]:
         return ()
     more = ", ..." if len(gaps) > 5 else ""
     return (
-        f"groups='auto' looks at columns without missing values alone, and so not at {', '.join(gaps[:5])}{more}: "
-        "fill the gaps for these to be grouped.",
+        f"groups='auto' looks only at columns without missing values, and so not at {', '.join(gaps[:5])}{more}: "
+        "fill the missing values for these to be grouped.",
     )
 
 
-def _check_grouped(column: object, number: int, table: TrainingTable, monotone: Collection[int], size: int) -> None:
+def _check_grouped(
+    column: object, number: int, table: TrainingTable, monotone: Collection[int], size: int, *, may_overlap: bool
+) -> None:
     """Refuse what a function of several columns cannot be trained on."""
     if size < 2:
         return
-    if number in table.n_categories:
-        raise ValueError(f"`groups` must name numerical columns, got {column!r}, which is categorical.")
     if number in monotone:
         raise ValueError(f"`groups` must not name columns of `monotone`, got {column!r}: leave it out of one of both.")
+    if may_overlap:
+        return
+    if number in table.n_categories:
+        raise ValueError(
+            f"`groups` must name numerical columns, got {column!r}, which is categorical: leave it out{_OR_JOIN}."
+        )
     if np.isnan(table.X[:, number]).any():
         raise ValueError(
             f"`groups` must name columns without missing values, got {column!r}, which has some: fill them, or leave "
-            "the column out of its group."
+            f"the column out of its group{_OR_JOIN}."
         )

@@ -12,6 +12,7 @@ from derand.train.additive import AdditiveTraining, choose_noise, train_additive
 from derand.train.bins import BinnedTable, NumberBins, bin_table, code_rows
 from derand.train.counts import CountedTable, CountingPlan, PartCounts, add_counts, count_part
 from derand.train.design.groups import MOST_COLUMNS
+from derand.train.design.joint import MOST_JOINED
 from derand.train.formulations import AdditiveOptions
 from derand.train.histogram import Histogram, cut_into_blocks, merge_histograms, tabulate
 from derand.train.losses.margin_loops import hash_rows
@@ -47,6 +48,7 @@ from derand.train.table import SCALINGS, Spread, TrainingTable, measure_units
 
 __all__ = [
     "MOST_COLUMNS",
+    "MOST_JOINED",
     "SCALINGS",
     "AdditiveOptions",
     "AdditiveTraining",

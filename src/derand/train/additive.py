@@ -22,8 +22,7 @@ from derand.threat import Threat
 from derand.train import strategies
 from derand.train.bins import MAX_BINS, BinnedTable, bin_table
 from derand.train.design.columns import leave_in_place
-from derand.train.design.groups import group_columns
-from derand.train.design.model import bin_windows, is_changed
+from derand.train.design.model import group_rows, is_changed
 from derand.train.formulations import FORMULATIONS, AdditiveOptions, InParts, Problem
 from derand.train.selection.folds import draw_folds, spread_rows
 from derand.train.selection.importance import measure_importances
@@ -37,7 +36,7 @@ _IDLE = 1e-3
 """Share of all importances below which a column does not count."""
 _MOST_NAMED_OF, _NAMED = 100, 8
 """Columns of a table whose columns are named one by one, and how many of them."""
-_NO_NUMBERS = "no numerical column counts any more: the model goes by its categories alone."
+_NO_NUMBERS = "no numerical column counts any more: the model uses only its categories."
 _LEAST_AUC = 0.005
 """That columns which are given up must cost to be named."""
 
@@ -115,8 +114,7 @@ def train_additive(
         if strategy.loss == "products":
             binned = bin_rows(table, options)
         else:
-            binned = group_columns(binned, groups, options.n_cuts)
-            binned = bin_windows(binned, problem.specify(binned), options.radius)
+            binned = group_rows(binned, groups, problem.specify(binned), options.radius, table.n_classes)
         trainer = prepare_trainer(table, binned, problem, strategy)
         chosen = trainer.choose()
         tell_of_fit(table.target.size, chosen.regularization)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -356,7 +356,7 @@ def _merge_equal(rows: BinnedTable, target: FloatArray) -> tuple[BinnedTable, Fl
 def _build_model(design: Design, weights: FloatArray, table: RegressionTable, rule: str) -> AdditiveEnsemble:
     """The model in units of the target, on a grid on which its pmf can be afforded."""
     size = table.deviation
-    shapes, tables, grids = functions = design.read(weights * size)
+    shapes, tables, grids, _ = functions = design.read(weights * size)
     total = max(sum(measure_spans(functions)), size * 2.0**-20)
     intercept = table.mean + size * float(weights[0])
     levels = max(1, min(int(_SUPPORT[rule] / total), int(MAX_SCORE / 4 / max(abs(intercept), total))))
@@ -379,5 +379,5 @@ def _round_shape(shape: AnyShape, grid: int) -> AnyShape:
     return shape._replace(values=_round_to(shape.values, grid), missing=missing)
 
 
-def _round_to(values: Any, grid: int) -> FloatArray:
+def _round_to(values: object, grid: int) -> FloatArray:
     return np.asarray(grid * np.rint(np.asarray(values) / grid))

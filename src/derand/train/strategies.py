@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from derand._core.text import Facts
 from derand.noise import Noise
 from derand.threat import Threat
 from derand.train.optimisers.base import UNKNOWN, Fit
@@ -28,6 +29,10 @@ class Limits:
     """Rows of that sample, and those on which a penalty is chosen, importances measured, intervals narrowed."""
     fold_cells: int = 2_000_000
     """Rows times columns from which on a penalty is measured on one fifth of the rows, rather than on every fold."""
+    joint_cells: int = 3_000_000
+    """Rows times functions on which a penalty is chosen where groups are looked at cell by cell, which takes longer."""
+    joint_rows: int = 4_000
+    """Rows on which it is chosen at least."""
     noise_rows: int = 4_000
     """Rows on which noises are compared."""
     quick_rows: int = 6_000
@@ -253,7 +258,7 @@ class TrainingRecord:
 
     strategy: str
     reason: str
-    sizes: dict[str, Any]
+    sizes: Facts
     regularization: float
     n_iterations: int
     fit: Fit = UNKNOWN

@@ -18,13 +18,15 @@ from derand._core.progress import tell
 from derand._core.threads import run_blocks
 from derand.train import strategies
 from derand.train.bins import BinnedTable
-from derand.train.design.columns import leave_in_place
-from derand.train.formulations import FORMULATIONS, InMemory, InParts, Margins, Problem, RowSource
+from derand.train.design.columns import compute_boxes, leave_in_place
+from derand.train.design.joint import JointBins
+from derand.train.design.model import bin_windows, may_overlap
+from derand.train.formulations import FORMULATIONS, AnyDesign, InMemory, InParts, Margins, Problem, RowSource
 from derand.train.optimisers.base import Effort, Fit
 from derand.train.optimisers.batches import fit_by_batches
 from derand.train.optimisers.descent import Objective
 from derand.train.selection.folds import FEW_ROWS, draw_folds, draw_third, spread_rows
-from derand.train.selection.interactions import select_pairs
+from derand.train.selection.interactions import select_groups, select_pairs
 from derand.train.selection.penalties import Ladder, SelectionPath, Trial, search_penalty
 from derand.train.selection.screening import choose_columns, say_nothing
 from derand.train.strategies import Strategy
@@ -33,8 +35,8 @@ from derand.train.table import TrainingTable
 CHECKED_ROWS = 5_000
 """Rows on which the certified accuracy is compared with that of the constant prediction."""
 _LADDER = Ladder((10.0, 1.0, 0.1, 0.01, 0.001), extends=True, refines=True, ramps=True)
-_TOLERANCE, _ROUGH_TOLERANCE = 1e-3, 1e-2
-"""Of the duality gap, as a share of the loss: of a fit to all rows, and of those among which a penalty is chosen."""
+_ROUGH_TOLERANCE = 1e-2
+"""Of the duality gap, as a share of the loss: of the fits among which a penalty is chosen."""
 _QUICK, _SCREENING = Effort(_ROUGH_TOLERANCE, 400), Effort(0.1, 30)
 
 
@@ -99,9 +101,9 @@ class Trainer:
     def binned(self) -> BinnedTable:
         return self.formulation.binned
 
-    def fit_all(self, design: Any, regularization: float) -> FloatArray:
+    def fit_all(self, design: AnyDesign, regularization: float) -> FloatArray:
         """Weights for all rows; where these are many, from those of a sample on."""
-        effort, start = Effort(_TOLERANCE, self._options.max_iter), None
+        effort, start = Effort(self._options.tol, self._options.max_iter), None
         if self.strategy.rows in ("sample first", "in parts"):
             some = InMemory(self.binned.take(spread_rows(self.binned, strategies.LIMITS.choice_rows)))
             start = self._fit(design, some, regularization, effort, count=True)
@@ -112,7 +114,7 @@ class Trainer:
 
     def fit(
         self,
-        design: Any,
+        design: AnyDesign,
         rows: BinnedTable,
         regularization: float,
         start: FloatArray | None = None,
@@ -124,7 +126,7 @@ class Trainer:
 
     def _fit(
         self,
-        design: Any,
+        design: AnyDesign,
         rows: RowSource,
         regularization: float,
         effort: Effort,
@@ -153,8 +155,11 @@ class Trainer:
             return Choice(self._options.regularization)
         if self.strategy.rows == "in batches" and self.strategy.loss in _HOLD_OUTS:
             return self._choose_on_third(_HOLD_OUTS[self.strategy.loss])
-        index = spread_rows(self.binned, strategies.LIMITS.choice_rows)
-        is_large = index.size * self.binned.codes.shape[1] >= strategies.LIMITS.fold_cells
+        limits, n_columns = strategies.LIMITS, self.binned.codes.shape[1]
+        has_joints = any(isinstance(one, JointBins) for one in self.binned.numbers)
+        fewer = min(limits.choice_rows, max(limits.joint_rows, limits.joint_cells // n_columns))
+        index = spread_rows(self.binned, fewer if has_joints else limits.choice_rows)
+        is_large = index.size * n_columns >= limits.fold_cells
         folds = draw_folds(self.binned.take(index), few_rows=np.inf if is_large else FEW_ROWS)
         if folds is None:
             return Choice(1.0)
@@ -226,8 +231,19 @@ class Trainer:
         return np.asarray(rows.weights * (rows.target - expit(other.formulation.score(design, some, weights))))
 
     def select_groups(self) -> tuple[tuple[int, ...], ...]:
-        """Pairs of columns that say more together than each by itself, of what an additive model leaves unexplained."""
+        """Columns that say more together than each by itself, of what an additive model leaves unexplained."""
         rows = self.binned.take(spread_rows(self.binned, strategies.LIMITS.choice_rows))
+        spec, radius, alone = self.formulation.spec, self._options.radius, self._options.monotone
+        if may_overlap(spec, radius, self.formulation.problem.n_classes):
+            merged = self._make_another(bin_windows(rows, spec, radius))
+            robust = merged.formulation.design(False)
+            margins = merged.formulation.make_loss(robust, merged.binned).compute_margins(
+                merged.fit(robust, merged.binned, 0.1)
+            )
+            misses = expit(-margins)
+            boxes = compute_boxes(rows.numbers, spec, radius)
+            residuals, bent = np.where(rows.target == 1, misses, -misses), misses * (1 - misses)
+            return select_groups(rows, boxes, residuals[:, None], bent[:, None], alone)
         design = leave_in_place(self.formulation.design(False, 0.0))
         weights = self.fit(design, rows, 0.1)
         scores = self.formulation.score(design, rows, weights)
@@ -235,7 +251,7 @@ class Trainer:
             probability, target = expit(scores)[:, None], rows.target[:, None]
         else:
             probability, target = softmax(scores, axis=1), rows.target[:, None] == np.arange(scores.shape[1])
-        return select_pairs(rows, target - probability, probability * (1 - probability))
+        return select_pairs(rows, target - probability, probability * (1 - probability), alone)
 
     def _try(
         self,
@@ -268,7 +284,7 @@ class Trainer:
         run_blocks(fit_fold, n_folds, 1, self._options.n_threads if in_blocks or folds.size > FEW_ROWS else 1)
         return Trial(regularization, ramp, losses, fitted, scores)
 
-    def check(self, design: Any, weights: FloatArray, chosen: Choice) -> tuple[str, ...]:
+    def check(self, design: AnyDesign, weights: FloatArray, chosen: Choice) -> tuple[str, ...]:
         """Say so where certified accuracy does not beat a constant answer, and at which radius it would."""
         l0, radius = self.formulation.problem.threat.l0, self._options.radius
         if radius == 0 and l0 == 0:
@@ -309,11 +325,13 @@ class Trainer:
             return "No radius that was tried did better: let fewer categories change (`l0`), or freeze some columns."
         return "No radius that was tried did better: compare smaller ones by `derand tune` (`derand.tune`)."
 
-    def _measure_certified(self, design: Any, weights: FloatArray, rows: BinnedTable) -> float:
+    def _measure_certified(self, design: AnyDesign, weights: FloatArray, rows: BinnedTable) -> float:
         margins = self.formulation.make_loss(design, rows).compute_margins(weights)
         return float(rows.weights @ (margins > 0) / rows.weights.sum())
 
-    def calibrate(self, design: Any, weights: FloatArray, chosen: Choice, table: TrainingTable) -> tuple[float, ...]:
+    def calibrate(
+        self, design: AnyDesign, weights: FloatArray, chosen: Choice, table: TrainingTable
+    ) -> tuple[float, ...]:
         """Slope and shifts from scores to logarithms of odds, by rows left out where there are such.
 
         Where weights were fitted to rows as they are, the scores are. Shifts are 0 but for class weights: without them

@@ -174,9 +174,7 @@ def _number_leaves(tree: int, first_split: int, n_splits: int, count: int, local
 
 
 @compile_loop(_nrt=False)
-def _group_splits(
-    tree: int, first: int, last: int, n_groups: int, local: Local, room: _Tree, groups: IntArray
-) -> int:
+def _group_splits(tree: int, first: int, last: int, n_groups: int, local: Local, room: _Tree, groups: IntArray) -> int:
     """Sort the splits of a tree by column and cut, and accumulate what they exclude; how many groups there are then."""
     n_words = local.below.shape[1]
     for split in range(first, last):

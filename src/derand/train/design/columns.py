@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray, Numbers
 from derand.model import CategoryShape, GridShape, Shape
 from derand.noise import Noise
 from derand.perturbation import Perturbation
 from derand.threat import Threat
 from derand.train.bins import NumberBins
+from derand.train.design.joint import JointColumn, JointShape
 from derand.train.design.windows import reach_cells
 
 _EVENLY = np.arange(0, 7) / 6
@@ -61,11 +62,12 @@ class ModelSpec:
 
 
 class Functions(NamedTuple):
-    """Of single numbers, of categories, and of groups of numbers."""
+    """Of single numbers, of categories, of groups of numbers under noise, and of groups without."""
 
     shapes: list[Shape]
     tables: list[CategoryShape]
     grids: list[GridShape]
+    joints: list[JointShape] = []  # noqa: RUF012 - never changed
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,6 +117,15 @@ class NumberColumn:
     def n_weights(self) -> int:
         """Of the jumps, the ramp, and what is missing."""
         return int(self.basis.shape[2]) + (self.bins.missing > 0)
+
+    @property
+    def n_places(self) -> int:
+        return int(self.basis.shape[1])
+
+    def leave_in_place(self) -> NumberColumn:
+        """The same where nothing changes."""
+        own = slice(self.own, self.own + 1)
+        return replace(self, basis=np.ascontiguousarray(self.basis[:, own]), costs=self.costs[:, own] * 0.0, own=0)
 
     def list_penalties(self, regularization: float) -> FloatArray:
         jumps = np.full(self.cuts.size, regularization * self.cuts.size)
@@ -167,6 +178,7 @@ class CategoryColumn:
     unseen: bool
     frozen: bool
     penalties: FloatArray
+    sign = 0
 
     @property
     def features(self) -> tuple[int, ...]:
@@ -195,7 +207,7 @@ class CategoryColumn:
         return CategoryShape(self.feature, codes, values, 0.0, missing)
 
 
-Column = NumberColumn | CategoryColumn
+Column = NumberColumn | JointColumn | CategoryColumn
 
 
 class Steepness(NamedTuple):
@@ -216,7 +228,7 @@ class Design:
 
     Attributes
     ----------
-    numbers : tuple of NumberColumn
+    numbers : tuple of NumberColumn, groups of columns among them
     categories : tuple of CategoryColumn
     multipliers, budget_costs : arrays of shape (n_multipliers,)
         What a unit of cost counts for in the margin, and what the whole budget then counts for.
@@ -228,7 +240,7 @@ class Design:
         What stands for changes where values stay in place.
     """
 
-    numbers: tuple[NumberColumn, ...]
+    numbers: tuple[Any, ...]
     categories: tuple[CategoryColumn, ...]
     multipliers: FloatArray
     budget_costs: FloatArray
@@ -255,13 +267,18 @@ class Design:
     def is_plain(self) -> bool:
         """Whether nothing changes: the margin is that of the row itself."""
         costs = self.budget_costs.size > 1 or self.category_costs.size > 1
-        return not (costs or self.deduction or any(one.basis.shape[1] > 1 for one in self.numbers))
+        return not (costs or self.deduction or any(one.n_places > 1 for one in self.numbers))
 
     def list_penalties(self, regularization: float) -> FloatArray:
         """The penalty of half the square of each weight; 0 for the intercept."""
         return np.concatenate([[0.0], *(column.list_penalties(regularization) for column in self.columns)])
 
-    def list_parts(self, weights: FloatArray, codes: NDArray[Any]) -> Iterator[tuple[tuple[int, ...], FloatArray]]:
+    @property
+    def has_joints(self) -> bool:
+        """Whether groups are looked at cell by cell, which blocks of weights alone do."""
+        return any(isinstance(one, JointColumn) for one in self.numbers)
+
+    def list_parts(self, weights: FloatArray, codes: Numbers) -> Iterator[tuple[tuple[int, ...], FloatArray]]:
         """Features of each column, and what it adds to the scores of some rows where nothing is moved.
 
         `weights` has shape (n_weights,) or (n_outputs, n_weights); parts have shape (n_rows,) or (n_rows, n_outputs).
@@ -277,9 +294,10 @@ class Design:
             own = weights[..., start : start + column.n_weights]
             parts.append(column.read(own) if own.ndim == 1 else _stack([column.read(one) for one in own]))
         numbers = list(zip(self.numbers, parts, strict=False))
-        shapes = [part for one, part in numbers if len(one.features) == 1]
-        grids = [part for one, part in numbers if len(one.features) > 1]
-        return Functions(shapes, parts[len(numbers) :], grids)
+        joints = [part for one, part in numbers if isinstance(one, JointColumn)]
+        shapes = [part for one, part in numbers if isinstance(part, Shape)]
+        grids = [part for one, part in numbers if isinstance(part, GridShape)]
+        return Functions(shapes, parts[len(numbers) :], grids, joints)
 
     def list_bounds(self) -> list[tuple[float | None, float | None]]:
         """Least and largest value of each weight."""
@@ -291,7 +309,7 @@ class Design:
         return bounds
 
 
-def _stack(parts: Sequence[Any]) -> Any:
+def _stack(parts: Sequence[Any]) -> object:
     """Functions of several outputs as one; nothing is what a category that training did not see adds."""
     shape = parts[0]._replace(values=np.stack([one.values for one in parts], axis=-1))
     if "other" in shape._fields:
@@ -310,13 +328,9 @@ def leave_in_place(design: Design) -> Design:
     """The same columns where nothing changes."""
     stay = slice(0, 1)
 
-    def leave(one: NumberColumn) -> NumberColumn:
-        own = slice(one.own, one.own + 1)
-        return replace(one, basis=np.ascontiguousarray(one.basis[:, own]), costs=one.costs[:, own] * 0.0, own=0)
-
     return replace(
         design,
-        numbers=tuple(leave(one) for one in design.numbers),
+        numbers=tuple(one.leave_in_place() for one in design.numbers),
         multipliers=design.multipliers[stay] * 0.0,
         budget_costs=design.budget_costs[stay] * 0.0,
         category_multipliers=design.category_multipliers[stay] * 0.0,

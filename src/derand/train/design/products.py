@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray, Numbers
 from derand.model import GridShape, Shape
 from derand.noise import Noise
 from derand.perturbation import Perturbation
@@ -128,7 +126,7 @@ class ProductDesign:
         """
         starts, n_groups = self.blocks.starts, len(self.groups)
         others = weights[..., 1 + starts[n_groups] :]
-        shapes, tables, grids = self.rest.read(np.concatenate([weights[..., :1], others], axis=-1))
+        shapes, tables, grids, _ = self.rest.read(np.concatenate([weights[..., :1], others], axis=-1))
         for group, start, stop in zip(self.groups, starts, starts[1:], strict=False):
             values = group.read_values(np.atleast_2d(weights).T[1 + start : 1 + stop])
             values = values if weights.ndim > 1 else values[..., 0]
@@ -138,7 +136,7 @@ class ProductDesign:
                 grids.append(GridShape(group.features, group.cuts, values))
         return Functions(shapes, tables, grids)
 
-    def list_parts(self, by_class: FloatArray, codes: NDArray[Any]) -> Iterator[tuple[tuple[int, ...], FloatArray]]:
+    def list_parts(self, by_class: FloatArray, codes: Numbers) -> Iterator[tuple[tuple[int, ...], FloatArray]]:
         """What each block adds to the scores of some rows, (n_rows, n_classes), with the columns that it reads."""
         owners = [*(group.features for group in self.groups), *(column.features for column in self.rest.columns)]
         blocks = self.blocks

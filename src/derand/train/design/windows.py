@@ -28,7 +28,7 @@ def reach_cells(centers: FloatArray, box: Box, cuts: FloatArray) -> tuple[IntArr
     Places that are left over are those of the cell itself.
     """
     own = np.searchsorted(cuts, centers, side="right")
-    low, high = _reach(centers, box, cuts)
+    low, high = reach_ends(centers, box, cuts)
     others = low[:, None] + np.arange(int((high - low).max(initial=0)) + 1)
     cells = np.concatenate([own[:, None], np.where(others <= high[:, None], others, own[:, None])], axis=1)
     lower, upper = np.concatenate([[-np.inf], cuts]), np.concatenate([cuts, [np.inf]])
@@ -36,7 +36,8 @@ def reach_cells(centers: FloatArray, box: Box, cuts: FloatArray) -> tuple[IntArr
     return cells, np.maximum(np.maximum(lower[cells] - values, values - upper[cells]), 0.0)
 
 
-def _reach(centers: FloatArray, box: Box, cuts: FloatArray) -> tuple[IntArray, IntArray]:
+def reach_ends(centers: FloatArray, box: Box, cuts: FloatArray) -> tuple[IntArray, IntArray]:
+    """The first and the last cell that each center reaches."""
     low = np.searchsorted(cuts, centers - _BEYOND * box[0], side="right")
     return low, np.searchsorted(cuts, centers + _BEYOND * box[1], side="right")
 
@@ -68,26 +69,31 @@ def merge_windows(binned: BinnedTable, boxes: Sequence[Box], n_cuts: int) -> Bin
     """The same rows, values of each column that reach the same cells in one bin; `boxes`: of the first columns."""
     codes, numbers, cuts = binned.codes.copy(), list(binned.numbers), dict(binned.cuts)
     for at, box in enumerate(boxes):
-        bins = numbers[at]
-        own = choose_safe_cuts(bins, box, n_cuts)
-        low, high = _reach(bins.centers, box, own)
-        seen = np.stack([low, high, np.searchsorted(own, bins.centers, side="right")])
-        ends = (np.diff(seen, axis=1) != 0).any(axis=0)
-        group = np.concatenate([[0], np.cumsum(ends)])
-        shares = np.bincount(group, weights=bins.shares).astype(np.float64)
-        centers = np.bincount(group, weights=bins.shares * bins.centers) / shares
-        # a mean of values may reach other cells than they do by the last digit: the middle one reaches what they do
-        middle = bins.centers[np.searchsorted(group, np.arange(shares.size), side="left")]
-        same = [
-            np.array_equal(a, b)
-            for a, b in zip(
-                _reach(centers, _take(box, group), own), _reach(middle, _take(box, group), own), strict=True
-            )
-        ]
-        numbers[at] = replace(bins, edges=bins.edges[ends], centers=centers if all(same) else middle, shares=shares)
-        cuts[bins.feature] = own
-        codes[:, at] = np.append(group, shares.size)[codes[:, at]]
+        own = choose_safe_cuts(numbers[at], box, n_cuts)
+        cuts[numbers[at].feature] = own
+        numbers[at], group = merge_window(numbers[at], box, own)
+        codes[:, at] = group[codes[:, at]]
     return replace(binned, codes=codes, numbers=tuple(numbers), cuts=cuts)
+
+
+def merge_window(bins: NumberBins, box: Box, cuts: FloatArray) -> tuple[NumberBins, IntArray]:
+    """The bins of a column with values that reach the same cells in one, and the new code of each code."""
+    low, high = reach_ends(bins.centers, box, cuts)
+    seen = np.stack([low, high, np.searchsorted(cuts, bins.centers, side="right")])
+    ends = (np.diff(seen, axis=1) != 0).any(axis=0)
+    group = np.concatenate([[0], np.cumsum(ends)])
+    shares = np.bincount(group, weights=bins.shares).astype(np.float64)
+    centers = np.bincount(group, weights=bins.shares * bins.centers) / shares
+    # a mean of values may reach other cells than they do by the last digit: the middle one reaches what they do
+    middle = bins.centers[np.searchsorted(group, np.arange(shares.size), side="left")]
+    same = [
+        np.array_equal(a, b)
+        for a, b in zip(
+            reach_ends(centers, _take(box, group), cuts), reach_ends(middle, _take(box, group), cuts), strict=True
+        )
+    ]
+    merged = replace(bins, edges=bins.edges[ends], centers=centers if all(same) else middle, shares=shares)
+    return merged, np.append(group, shares.size)
 
 
 def _take(box: Box, group: IntArray) -> Box:

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, Protocol
 
 from derand._core.arrays import FloatArray, IntArray
+
+
+class Measure(Protocol):
+    """What rows lose by weights."""
+
+    def measure(self, weights: FloatArray) -> float:
+        """Mean loss, by the multipliers that prove most."""
+
+    def compute_margins(self, weights: FloatArray) -> FloatArray:
+        """Margin of each row, by the multipliers that prove most; of several classes the least one."""
 
 
 class Loss(ABC):

@@ -7,13 +7,13 @@ share the commonest code of a column, so that only the others are listed. Must n
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray, IntArray
-from derand.kernels.compiling import compile_loop
+from derand.kernels.compiling import Compiled, compile_loop
 
 _FAINT = 30.0  # a share of exp(-30) does not count
 _HALVINGS = 20
@@ -31,15 +31,18 @@ class Blocks(NamedTuple):
     first_weight, n_weights, n_points, first_point : arrays of shape (n_columns,)
         Weights of each column among all; its points, and where their numbers begin in `points`.
     n_bins, n_places, first_place : arrays of shape (n_columns,)
-        Codes of each column, and to how many places a row of each code can go.
+        Codes of each column, and to how many places a row of some code can go: codes of more places come first.
+    first_count : array of shape (n_columns,)
+        Where each column begins in `counts` and `skips`, n_places long each: how many codes have such a place, and
+        where these places begin.
     first_state : array of shape (n_columns + 1,)
         States of each column are (group, code), group after group.
     is_category : array of shape (n_columns,)
-        Whether its groups are those of categories.
+        Whether its changes cost as those of categories.
     points : array of float32
         What each weight adds at each point, (n_points, n_weights) for each column.
     places : array of int32
-        The point of each place, (n_bins, n_places) for each column.
+        The point of each place of each column: the first place of all codes, the second one of those that have it, ...
     costs : array of float64
         What going there costs.
     first_entry, rows, codes, common
@@ -53,6 +56,9 @@ class Blocks(NamedTuple):
     n_bins: IntArray
     n_places: IntArray
     first_place: IntArray
+    first_count: IntArray
+    counts: IntArray
+    skips: IntArray
     first_state: IntArray
     is_category: NDArray[np.bool_]
     points: NDArray[np.float32]
@@ -106,10 +112,26 @@ def _evaluate_points(points: NDArray[np.float32], weights: FloatArray, values: F
 
 @compile_loop()
 def _gather(values: FloatArray, places: NDArray[np.int32], near: FloatArray) -> None:
-    """The value of each place of each code, (n_places, n_bins)."""
-    for code in range(places.shape[0]):
-        for at in range(places.shape[1]):
-            near[at, code] = values[places[code, at]]
+    """The value of each place."""
+    for at in range(places.size):
+        near[at] = values[places[at]]
+
+
+@compile_loop()
+def _read_counts(blocks: Blocks, column: int) -> tuple[IntArray, IntArray]:
+    """How many codes of a column have each place, and where these places begin."""
+    own = slice(blocks.first_count[column], blocks.first_count[column] + blocks.n_places[column])
+    return blocks.counts[own], blocks.skips[own]
+
+
+@compile_loop()
+def _list_places(code: int, counts: IntArray, skips: IntArray, out: IntArray) -> int:
+    """Where the places of a code are among those of its column; how many there are."""
+    for at in range(counts.size):
+        if code >= counts[at]:
+            return at
+        out[at] = skips[at] + code
+    return int(counts.size)
 
 
 @compile_loop()
@@ -156,42 +178,51 @@ def _soften(
 def _soften_states(
     near: FloatArray,
     costs: FloatArray,
+    skips: IntArray,
     codes: IntArray,
     signs: FloatArray,
     multipliers: FloatArray,
     temperature: float,
+    starts: IntArray,
     room: FloatArray,
     least: FloatArray,
     total: FloatArray,
     worth: FloatArray,
 ) -> None:
-    """The soft minima of several states; in `room`, (n_places, n_states), shares of places, `total` times too large.
+    """The soft minima of several states, by increasing code; in `room`, shares of places, `total` times too large.
 
-    `near`, `costs`: (n_places, n_bins).
+    Of each place there are `starts[at + 1] - starts[at]` states in `room`, the first ones.
     """
-    n_places, n_states = room.shape
+    n_places, n_states = starts.size - 1, codes.size
     least[:], total[:] = math.inf, 0.0
     for at in range(n_places):
-        for state in range(n_states):
-            room[at, state] = signs[state] * near[at, codes[state]] + multipliers[state] * costs[at, codes[state]]
-        for state in range(n_states):
-            least[state] = room[at, state] if room[at, state] < least[state] else least[state]
+        begin, skip = starts[at], skips[at]
+        for state in range(starts[at + 1] - begin):
+            where = skip + codes[state]
+            room[begin + state] = signs[state] * near[where] + multipliers[state] * costs[where]
+        for state in range(starts[at + 1] - begin):
+            own = room[begin + state]
+            least[state] = own if own < least[state] else least[state]
     if temperature <= 0.0 or n_places == 1:
         for at in range(n_places):
-            for state in range(n_states):
-                is_least = room[at, state] == least[state] and total[state] == 0.0
-                room[at, state] = 1.0 if is_least else 0.0
-                total[state] += room[at, state]
+            begin = starts[at]
+            for state in range(starts[at + 1] - begin):
+                is_least = room[begin + state] == least[state] and total[state] == 0.0
+                room[begin + state] = 1.0 if is_least else 0.0
+                total[state] += room[begin + state]
         worth[:] = least
         return
     rate = 1.0 / temperature
+    worth[:] = 0.0
     for at in range(n_places):
-        for state in range(n_states):
-            room[at, state] = _decay((room[at, state] - least[state]) * rate)
-        for state in range(n_states):
-            total[state] += room[at, state]
+        begin = starts[at]
+        for state in range(starts[at + 1] - begin):
+            room[begin + state] = _decay((room[begin + state] - least[state]) * rate)
+        for state in range(starts[at + 1] - begin):
+            total[state] += room[begin + state]
+            worth[state] += 1.0
     for state in range(n_states):
-        worth[state] = least[state] - temperature * math.log(total[state] / n_places)
+        worth[state] = least[state] - temperature * math.log(total[state] / worth[state])
 
 
 @compile_loop()
@@ -290,35 +321,59 @@ def _add_squares(vectors: FloatArray, factors: FloatArray, out: FloatArray) -> N
 
 
 @compile_loop()
+def _list_shares(
+    state: int,
+    places: NDArray[np.int32],
+    skips: IntArray,
+    codes: IntArray,
+    starts: IntArray,
+    shares: FloatArray,
+    own: IntArray,
+    weight: FloatArray,
+) -> int:
+    """The points that a state has a share of, and these shares; how many there are."""
+    count = 0
+    for at in range(starts.size - 1):
+        if state >= starts[at + 1] - starts[at]:
+            break
+        share = shares[starts[at] + state]
+        if share != 0.0:
+            own[count], weight[count] = places[skips[at] + codes[state]], share
+            count += 1
+    return count
+
+
+@compile_loop()
 def _add_curvature(  # noqa: PLR0912 - two ways, by which arrays are small
     points: NDArray[np.float32],
     by_point: FloatArray,
     by_state: FloatArray,
     places: NDArray[np.int32],
+    skips: IntArray,
     codes: IntArray,
-    state_shares: FloatArray,
+    starts: IntArray,
+    shares: FloatArray,
     out: FloatArray,
 ) -> None:
     """Second derivatives by the weights of a column, (n_weights, n_weights).
 
     `by_point`: those by the values of points, one by one; `by_state`: how much each used state adds beside that, along
-    its shares of places, (n_places, n_states).
+    its shares of places.
     """
     n_points, size = points.shape
-    n_places = places.shape[1]
+    n_places = starts.size - 1
+    own, weight = np.empty(n_places, np.int64), np.empty(n_places)
     out[:] = 0.0
     if n_points <= 2 * size + 4:
         dense = np.zeros((n_points, n_points))
         for point in range(n_points):
             dense[point, point] = by_point[point]
         for state in range(by_state.size):
-            own = places[codes[state]]
-            for i in range(n_places):
-                part = by_state[state] * state_shares[i, state]
-                if part == 0.0:
-                    continue
-                for j in range(n_places):
-                    dense[own[i], own[j]] += part * state_shares[j, state]
+            used = _list_shares(state, places, skips, codes, starts, shares, own, weight)
+            for i in range(used):
+                part = by_state[state] * weight[i]
+                for j in range(used):
+                    dense[own[i], own[j]] += part * weight[j]
         half = np.zeros((n_points, size))
         for i in range(n_points):
             for k in range(n_points):
@@ -343,12 +398,9 @@ def _add_curvature(  # noqa: PLR0912 - two ways, by which arrays are small
             for j in range(size):
                 vectors[count, j] = points[at, j]
         else:
-            own = places[codes[state]]
-            for place in range(n_places):
-                share = state_shares[place, state]
-                if share != 0.0:
-                    for j in range(size):
-                        vectors[count, j] += share * points[own[place], j]
+            for place in range(_list_shares(state, places, skips, codes, starts, shares, own, weight)):
+                for j in range(size):
+                    vectors[count, j] += weight[place] * points[own[place], j]
         count += 1
         if count == 4:
             _add_squares(vectors, factors, out)
@@ -372,9 +424,12 @@ def _visit(  # noqa: PLR0912, PLR0915 - one compiled loop, whose arrays stay whe
     points: NDArray[np.float32],
     places: NDArray[np.int32],
     costs: FloatArray,
+    counts: IntArray,
+    skips: IntArray,
     signs: FloatArray,
     multipliers: FloatArray,
-    used: IntArray,
+    groups: IntArray,
+    codes: IntArray,
     slopes: FloatArray,
     curvature: FloatArray,
     penalties: FloatArray,
@@ -389,20 +444,23 @@ def _visit(  # noqa: PLR0912, PLR0915 - one compiled loop, whose arrays stay whe
 
     `factor` keeps Cholesky's factor of second derivatives, which is computed where it `is_fresh`.
 
-    Rows lose `slope * move + curvature / 2 * move ** 2` by the move of their state. `bound`: -1 or 1 where weights have
+    Used states are pairs of `groups` and `codes`, by increasing code. Rows lose
+    `slope * move + curvature / 2 * move ** 2` by the move of their state. `bound`: -1 or 1 where weights have
     a sign.
     """
-    n_bins, n_places = places.shape
-    size, n_states, n_points = weights.size, used.size, points.shape[0]
-    values, near = np.empty(n_points), np.empty((n_places, n_bins))
-    codes, by_place = used % n_bins, costs.T.copy()
-    own_signs, own_multipliers = signs[used // n_bins], multipliers[used // n_bins]
-    shares, room = np.empty((n_places, n_states)), np.empty((n_places, n_states))
+    n_places, size, n_states, n_points = counts.size, weights.size, codes.size, points.shape[0]
+    values, near = np.empty(n_points), np.empty(places.size)
+    own_signs, own_multipliers = signs[groups], multipliers[groups]
+    starts = np.zeros(n_places + 1, np.int64)
+    for at in range(n_places):
+        starts[at + 1] = starts[at] + np.searchsorted(codes, counts[at])
+    shares, room = np.empty(starts[n_places]), np.empty(starts[n_places])
     start, trial, least, total = np.empty(n_states), np.empty(n_states), np.empty(n_states), np.empty(n_states)
     moved[:] = 0.0
     _evaluate_points(points, weights, values)
     _gather(values, places, near)
-    _soften_states(near, by_place, codes, own_signs, own_multipliers, temperature, shares, least, total, start)
+    asked = (near, costs, skips, codes, own_signs, own_multipliers, temperature, starts)
+    _soften_states(*asked, shares, least, total, start)
     by_value, by_point, by_state = np.zeros(n_points), np.zeros(n_points), np.empty(n_states)
     for at in range(n_states):
         pull = max(-slopes[at], 0.0) / temperature if temperature > 0.0 and n_places > 1 else 0.0
@@ -410,16 +468,19 @@ def _visit(  # noqa: PLR0912, PLR0915 - one compiled loop, whose arrays stay whe
             pull = 0.0
         slope = own_signs[at] * slopes[at]
         for place in range(n_places):
-            shares[place, at] /= total[at]
-            share = shares[place, at]
+            if at >= starts[place + 1] - starts[place]:
+                break
+            shares[starts[place] + at] /= total[at]
+            share = shares[starts[place] + at]
             if share != 0.0:
-                by_value[places[codes[at], place]] += slope * share
-                by_point[places[codes[at], place]] += pull * share
+                point = places[skips[place] + codes[at]]
+                by_value[point] += slope * share
+                by_point[point] += pull * share
         by_state[at] = curvature[at] - pull
     gradient, step, target = penalties * weights, np.empty(size), np.empty(size)
     _add_points(points, by_value, gradient)
     if is_fresh or bound != 0:
-        _add_curvature(points, by_point, by_state, places, codes, shares, factor)
+        _add_curvature(points, by_point, by_state, places, skips, codes, starts, shares, factor)
         _stabilise(factor, penalties)
         for j in range(size):
             if bound != 0 and weights[j] * bound <= 0.0 and gradient[j] * bound > 0.0:  # held by its bound
@@ -448,7 +509,7 @@ def _visit(  # noqa: PLR0912, PLR0915 - one compiled loop, whose arrays stay whe
             change += 0.5 * penalties[j] * (target[j] * target[j] - weights[j] * weights[j])
         _evaluate_points(points, target, values)
         _gather(values, places, near)
-        _soften_states(near, by_place, codes, own_signs, own_multipliers, temperature, room, least, total, trial)
+        _soften_states(*asked, room, least, total, trial)
         for at in range(n_states):
             moved[at] = trial[at] - start[at]
             change += slopes[at] * moved[at] + 0.5 * curvature[at] * moved[at] * moved[at]
@@ -552,13 +613,12 @@ def _evaluate(blocks: Blocks, weights: FloatArray, near: FloatArray) -> None:
     """The value of each place of each code of each column."""
     values = np.empty(blocks.n_points.max() if blocks.n_points.size else 0)
     for column in range(blocks.n_bins.size):
-        n_bins, n_places = blocks.n_bins[column], blocks.n_places[column]
         size, n_points = blocks.n_weights[column], blocks.n_points[column]
-        begin, low, start = blocks.first_point[column], blocks.first_place[column], blocks.first_weight[column]
+        begin, start = blocks.first_point[column], blocks.first_weight[column]
         points = blocks.points[begin : begin + n_points * size].reshape(n_points, size)
         _evaluate_points(points, weights[start : start + size], values[:n_points])
-        for at in range(low, low + n_bins * n_places):
-            near[at] = values[blocks.places[at]]
+        own = slice(blocks.first_place[column], blocks.first_place[column + 1])
+        _gather(values, blocks.places[own], near[own])
 
 
 def _tabulate(
@@ -574,9 +634,11 @@ def _tabulate(
     most, most_places = groups.signs.shape[1], blocks.n_places.max() if blocks.n_places.size else 0
     signs, multipliers, listed = np.empty(most), np.empty(most), np.empty(most, dtype=np.int64)
     own_worth, own_spent, room = np.empty(most), np.empty(most), np.empty((most_places + 2) * most)
+    own, near, costs = np.empty(most_places, np.int64), np.empty(most_places), np.empty(most_places)
     for column in range(blocks.n_bins.size):
         kind = 1 if blocks.is_category[column] else 0
-        n_bins, n_places = blocks.n_bins[column], blocks.n_places[column]
+        n_bins, low = blocks.n_bins[column], blocks.first_place[column]
+        counts, skips = _read_counts(blocks, column)
         for code in range(n_bins):
             count, state = 0, blocks.first_state[column] + code
             for group in range(groups.counts[kind]):
@@ -585,10 +647,12 @@ def _tabulate(
                     listed[count] = state
                     count += 1
                 state += n_bins
-            low = blocks.first_place[column] + code * n_places
+            n_places = _list_places(code, counts, skips, own)
+            for at in range(n_places):
+                near[at], costs[at] = every_near[low + own[at]], blocks.costs[low + own[at]]
             _soften_groups(
-                every_near[low : low + n_places],
-                blocks.costs[low : low + n_places],
+                near[:n_places],
+                costs[:n_places],
                 signs[:count],
                 multipliers[:count],
                 temperature,
@@ -680,7 +744,7 @@ def _sweep(  # noqa: PLR0912 - one compiled loop, whose arrays stay where they a
     at_factor = 0
     for column in columns:
         kind = 1 if blocks.is_category[column] else 0
-        n_bins, n_places, common = blocks.n_bins[column], blocks.n_places[column], blocks.common[column]
+        n_bins, common = blocks.n_bins[column], blocks.common[column]
         size, n_points = blocks.n_weights[column], blocks.n_points[column]
         n_groups = groups.counts[kind]
         own_slopes = np.zeros(n_groups * n_bins)
@@ -694,17 +758,23 @@ def _sweep(  # noqa: PLR0912 - one compiled loop, whose arrays stay where they a
         _fill_common(blocks, column, by_group[kind], own_slopes)
         first = blocks.first_state[column]
         own_curvature = by_state[first : first + n_groups * n_bins]
-        used = np.flatnonzero(own_curvature > _UNUSED)
-        begin, low = blocks.first_point[column], blocks.first_place[column]
-        start = blocks.first_weight[column]
+        order = np.flatnonzero(own_curvature.reshape(n_groups, n_bins).T.copy().ravel() > _UNUSED)  # by code
+        used_groups, codes = order % n_groups, order // n_groups
+        used = used_groups * n_bins + codes
+        begin, start = blocks.first_point[column], blocks.first_weight[column]
+        low, high = blocks.first_place[column], blocks.first_place[column + 1]
+        counts, skips = _read_counts(blocks, column)
         moved = np.empty(used.size)
         gains[column] = _visit(
             blocks.points[begin : begin + n_points * size].reshape(n_points, size),
-            blocks.places[low : low + n_bins * n_places].reshape(n_bins, n_places),
-            blocks.costs[low : low + n_bins * n_places].reshape(n_bins, n_places),
+            blocks.places[low:high],
+            blocks.costs[low:high],
+            counts,
+            skips,
             groups.signs[kind],
             groups.multipliers[kind],
-            used,
+            used_groups,
+            codes,
             own_slopes[used],
             own_curvature[used],
             penalties[start : start + size],
@@ -788,33 +858,33 @@ def _pass_back(
     """Slopes by all weights but the intercept, from those by states."""
     for column in range(blocks.n_bins.size):
         kind = 1 if blocks.is_category[column] else 0
-        n_bins, n_places = blocks.n_bins[column], blocks.n_places[column]
-        size, n_points = blocks.n_weights[column], blocks.n_points[column]
+        most, size, n_points = blocks.n_places[column], blocks.n_weights[column], blocks.n_points[column]
         begin, low, start = blocks.first_point[column], blocks.first_place[column], blocks.first_weight[column]
         points = blocks.points[begin : begin + n_points * size].reshape(n_points, size)
-        places = blocks.places[low : low + n_bins * n_places].reshape(n_bins, n_places)
-        costs = blocks.costs[low : low + n_bins * n_places].reshape(n_bins, n_places)
-        near = every_near[low : low + n_bins * n_places].reshape(n_bins, n_places)
-        shares, by_value = np.empty(n_places), np.zeros(n_points)
-        state = blocks.first_state[column]
-        for group in range(groups.counts[kind]):
-            sign, multiplier = groups.signs[kind, group], groups.multipliers[kind, group]
-            for code in range(n_bins):
-                if by_state[state] != 0.0:
-                    _soften(near[code], costs[code], sign, multiplier, temperature, shares)
+        counts, skips = _read_counts(blocks, column)
+        near, costs, shares, by_value = np.empty(most), np.empty(most), np.empty(most), np.zeros(n_points)
+        own, n_bins = np.empty(most, np.int64), blocks.n_bins[column]
+        for code in range(n_bins):
+            n_places = _list_places(code, counts, skips, own)
+            for at in range(n_places):
+                near[at], costs[at] = every_near[low + own[at]], blocks.costs[low + own[at]]
+            for group in range(groups.counts[kind]):
+                factor = by_state[blocks.first_state[column] + group * n_bins + code]
+                if factor != 0.0:
+                    sign, multiplier = groups.signs[kind, group], groups.multipliers[kind, group]
+                    _soften(near[:n_places], costs[:n_places], sign, multiplier, temperature, shares[:n_places])
                     for at in range(n_places):
-                        by_value[places[code, at]] += sign * by_state[state] * shares[at]
-                state += 1
+                        by_value[blocks.places[low + own[at]]] += sign * factor * shares[at]
         _add_points(points, by_value, gradient[start : start + size])
 
 
-sum_states: Any = compile_loop()(_sum_states)
-sum_groups: Any = compile_loop()(_sum_groups)
-couple_groups: Any = compile_loop()(_couple_groups)
-mark_states: Any = compile_loop()(_mark_states)
-evaluate: Any = compile_loop()(_evaluate)
-tabulate: Any = compile_loop()(_tabulate)
-add_margins: Any = compile_loop()(_add_margins)
-add_multipliers: Any = compile_loop()(_add_multipliers)
-sweep: Any = compile_loop()(_sweep)
-pass_back: Any = compile_loop()(_pass_back)
+sum_states: Compiled = compile_loop()(_sum_states)
+sum_groups: Compiled = compile_loop()(_sum_groups)
+couple_groups: Compiled = compile_loop()(_couple_groups)
+mark_states: Compiled = compile_loop()(_mark_states)
+evaluate: Compiled = compile_loop()(_evaluate)
+tabulate: Compiled = compile_loop()(_tabulate)
+add_margins: Compiled = compile_loop()(_add_margins)
+add_multipliers: Compiled = compile_loop()(_add_multipliers)
+sweep: Compiled = compile_loop()(_sweep)
+pass_back: Compiled = compile_loop()(_pass_back)

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, xlogy
 
-from derand._core.arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray, Numbers
 from derand.train.bins import BinnedTable
-from derand.train.design.columns import CategoryColumn, Design, NumberColumn
+from derand.train.design.columns import CategoryColumn, Column, Design, NumberColumn
+from derand.train.design.joint import JointColumn, Places
 from derand.train.losses.rows import Layout
 from derand.train.optimisers.base import Effort, Fit
 from derand.train.optimisers.block_loops import (
@@ -73,9 +74,7 @@ class BlockDescent:
         self._target = np.ascontiguousarray(rows.target)
         self._weights = rows.weights / rows.weights.sum()
         self.penalties, self.constant, self.n_steps, self.result = penalties, constant, 0, Fit()
-        self._bounds = np.array(
-            [*(one.sign for one in design.numbers), *(0 for _ in design.categories)], dtype=np.int64
-        )
+        self._bounds = np.array([one.sign for one in design.columns], dtype=np.int64)
         self._blocks = _line_up(design, rows, self._layout)
         self._groups, self._start = self._set_groups(*(np.zeros(rows.target.size, dtype=np.int64) for _ in range(2)))
         self._needed = self._mark(every=True)
@@ -117,7 +116,7 @@ class BlockDescent:
         value = self.measure(weights)
         return Fit(value, value - self._bound(weights, _COLDEST, self._look(weights, _COLDEST))[0])
 
-    def _set_groups(self, *index: NDArray[Any]) -> tuple[GroupMap, FloatArray]:
+    def _set_groups(self, *index: NDArray[np.generic]) -> tuple[GroupMap, FloatArray]:
         """Groups of rows, from the indices of their multipliers of numbers and of categories, which need not be whole;
         and what rows of each begin with, but for the intercept."""
         layout, target = self._layout, self._target.astype(np.int64)
@@ -137,7 +136,7 @@ class BlockDescent:
         layout = self._layout
         if not layout.has_choice:
             return
-        chosen: list[NDArray[Any]] = []
+        chosen: list[NDArray[np.generic]] = []
         for kind, one in enumerate((layout.numbers, layout.categories)):
             count = one.signs.size // 2
             if count == 1:
@@ -164,9 +163,16 @@ class BlockDescent:
 
     def measure(self, weights: FloatArray) -> float:
         """Penalised loss, by the multipliers that prove most."""
+        return self._prove(weights).value
+
+    def compute_margins(self, weights: FloatArray) -> FloatArray:
+        """Margin of each row, by the multipliers that prove most."""
+        return self._prove(weights).margins
+
+    def _prove(self, weights: FloatArray) -> _Point:
         worth, _ = self._tabulate(weights, 0.0, self._needed)
         self._choose_multipliers(worth, None)
-        return self._compute(weights, worth).value
+        return self._compute(weights, worth)
 
     def _mark(self, *, every: bool) -> NDArray[np.bool_]:
         """Which states rows are in; or might be in with other multipliers."""
@@ -273,14 +279,14 @@ def _balance(costs: FloatArray, budget: float) -> FloatArray:
 def _line_up(design: Design, rows: BinnedTable, layout: Layout) -> Blocks:
     """The columns of a design and their rows as the compiled loops see them."""
     may_change = layout.categories.signs.size > 2
-    parts = [_describe_number(one) for one in design.numbers]
-    parts += [_describe_category(one, may_change) for one in design.categories]
-    sizes = np.array([one[0].shape for one in parts], dtype=np.int64).reshape(-1, 2)
-    shapes = np.array([one[1].shape for one in parts], dtype=np.int64).reshape(-1, 2)
-    is_category = np.arange(len(parts)) >= len(design.numbers)
+    parts = [_describe(one, may_change) for one in design.columns]
+    sizes = np.array([one.points.shape for one in parts], dtype=np.int64).reshape(-1, 2)
+    n_bins = np.array([one.counts[0] for one in parts], dtype=np.int64)
+    n_places = np.array([one.counts.size for one in parts], dtype=np.int64)
+    is_category = np.array([one.is_category for one in parts], dtype=np.bool_)
     counts = np.where(is_category, layout.categories.signs.size, layout.numbers.signs.size)
     entries, codes, common = [], [], np.empty(len(parts), dtype=np.int64)
-    kind = np.uint16 if int(shapes[:, 0].max(initial=0)) < 2**16 else np.uint32
+    kind = np.uint16 if int(n_bins.max(initial=0)) < 2**16 else np.uint32
     for at in range(len(parts)):
         own = rows.codes[:, at]
         common[at] = np.bincount(own, weights=rows.weights).argmax()
@@ -292,15 +298,18 @@ def _line_up(design: Design, rows: BinnedTable, layout: Layout) -> Blocks:
         sizes[:, 1].copy(),
         sizes[:, 0].copy(),
         _begin(sizes.prod(axis=1))[:-1],
-        shapes[:, 0].copy(),
-        shapes[:, 1].copy(),
-        _begin(shapes.prod(axis=1))[:-1],
-        _begin(counts * shapes[:, 0]),
+        n_bins,
+        n_places,
+        _begin([one.ends.size for one in parts]),
+        _begin(n_places)[:-1],
+        np.concatenate([*(one.counts for one in parts), np.empty(0, dtype=np.int64)]),
+        np.concatenate([*(_begin(one.counts)[:-1] for one in parts), np.empty(0, dtype=np.int64)]),
+        _begin(counts * n_bins),
         is_category,
-        np.concatenate([one[0].ravel() for one in parts] or [np.empty(0)]).astype(np.float32),
-        np.concatenate([one[1].ravel() for one in parts] or [np.empty(0)]).astype(np.int32),
-        np.concatenate([one[2].ravel() for one in parts] or [np.empty(0)]).astype(np.float64),
-        _begin(np.array([one.size for one in entries])),
+        np.concatenate([*(one.points.ravel() for one in parts), np.empty(0, dtype=np.float32)]),
+        np.concatenate([one.ends for one in parts] or [np.empty(0)]).astype(np.int32),
+        np.concatenate([one.costs for one in parts] or [np.empty(0)]).astype(np.float64),
+        _begin([one.size for one in entries]),
         np.concatenate([*entries, np.empty(0, dtype=np.int32)]),
         np.concatenate([*codes, np.empty(0, dtype=kind)]),
         common,
@@ -311,8 +320,15 @@ def _begin(sizes: Any) -> IntArray:
     return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def _describe_number(column: NumberColumn) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
-    """The points of a column, what each weight adds there; the point of each place of each code; what it costs."""
+def _describe(column: Column, may_change: bool) -> Places:
+    if isinstance(column, JointColumn):
+        return column.places
+    if isinstance(column, CategoryColumn):
+        return _describe_category(column, may_change)
+    return _describe_number(column)
+
+
+def _describe_number(column: NumberColumn) -> Places:
     n_bins, n_places, size = column.basis.shape
     flat = np.ascontiguousarray(column.basis.reshape(n_bins * n_places, size))
     odd = np.random.default_rng(0).integers(1, 2**62, size).astype(np.uint64) * np.uint64(2) + np.uint64(1)
@@ -326,10 +342,16 @@ def _describe_number(column: NumberColumn) -> tuple[NDArray[Any], NDArray[Any], 
     points[-1, size:] = 1.0
     costs = np.zeros(places.shape)
     costs[:-1] = column.costs
-    return points, places, costs
+    return _lie_even(points, places, costs)
 
 
-def _describe_category(column: CategoryColumn, may_change: bool) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
+def _lie_even(points: Numbers, index: Numbers, costs: FloatArray, *, is_category: bool = False) -> Places:
+    """Places of a column whose codes have equally many, (n_codes, n_places)."""
+    counts = np.full(index.shape[1], index.shape[0], dtype=np.int64)
+    return Places(points.astype(np.float32), index.T.ravel(), counts, costs.T.ravel(), is_category)
+
+
+def _describe_category(column: CategoryColumn, may_change: bool) -> Places:
     """A point for each weight, and one for what weighs nothing."""
     size = column.n_weights
     points = np.eye(size + 1, size, dtype=np.float32)
@@ -343,4 +365,4 @@ def _describe_category(column: CategoryColumn, may_change: bool) -> tuple[NDArra
     places[:, 0], places[:, 1:] = own, targets
     costs = np.zeros(places.shape)
     costs[:, 1:] = 1.0
-    return points, places, costs
+    return _lie_even(points, places, costs, is_category=True)

@@ -18,8 +18,7 @@ import pytest
 
 from derand._core.files import fill_when_done, restore_folder
 from derand.app.jobs import check_run, init_file, run_file, train_file
-from derand.app.run import _starting
-from derand.app.run import _running
+from derand.app.run import _running, _starting
 from derand.app.run._config import SECTIONS, read_config
 from derand.app.run._splitting import choose_held_out, split_file
 from derand.app.settings import AuditSettings, CertifySettings, ReportFileSettings, TrainSettings, list_options

@@ -13,7 +13,7 @@ NEWEST := .venv-importers-newest
 WHEEL := .venv-wheel
 IMPORTED := xgboost lightgbm catboost interpret-core pandas pytest hypothesis mpmath python-flint
 
-.PHONY: demo test test-long fuzz snapshot test-lowest test-importers test-wheel test-nobody lint types bench reproduce screenshots docs clean
+.PHONY: demo test test-long fuzz snapshot test-lowest test-importers test-wheel test-nobody test-docs lint types bench reproduce screenshots docs clean
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -116,6 +116,10 @@ docs: $(VENV)/.installed-docs
 $(VENV)/.installed-docs: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --editable . --group docs
 	touch $@
+
+# every page and notebook that shows output, run and compared; those of libraries that are not installed are skipped
+test-docs: $(VENV)/.tested $(VENV)/.installed-docs
+	$(BIN)/python -m pytest -q tests/test_docs.py tests/test_notebook.py tests/test_readme.py tests/scripts/test_run_page.py
 
 bench: $(VENV)/.installed
 	$(BIN)/python -m experiments bench core

@@ -28,7 +28,8 @@ from sklearn.linear_model import LogisticRegression
 
 from derand import AdditiveEnsemble, Audit, Gaussian, Noise, StepFunction, Threat, WeightedVote, audit, certify
 from derand.certificates import Certificates
-from derand.estimators import TRAINERS, encode_rows
+from derand.estimators import TRAINERS
+from derand.fitted import encode_rows
 from derand.model import Argmax, Model
 from tests.certificates import test_golden as golden
 from tests.shared import shared_folder

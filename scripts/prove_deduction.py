@@ -4,8 +4,8 @@
     python scripts/prove_deduction.py --constant 0.74 --reserve 0.01
 
 Needs python-flint. The theorem: X_1..X_n independent, each in an interval of length at most 1, S their sum, E S - T at
-least `constant`; then P(S <= T) <= 1/2 - `reserve` / sqrt(1 + Var S). Section 7 reduces it to two-point laws, and
-bounds P(S <= T) by a function of s = sqrt(Var S) alone. Here that bound is computed for every s > 0, in balls that are
+least `constant`; then P(S <= T) <= 1/2 - `reserve` / sqrt(1 + Var S). prove_deduction.md reduces it to two-point laws,
+and bounds P(S <= T) by a function of s = sqrt(Var S) alone. Here that bound is computed for every s > 0, in balls
 rounded outwards: small s by Cantelli, large s by one formula, the rest in cells of s and of the frequency u. What is
 said to increase or decrease is proven there. The reserve of an s is (1/2 - bound) sqrt(1 + s^2).
 """

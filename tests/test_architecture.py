@@ -27,6 +27,7 @@ ORDER = [
     {"certificates"},
     {"auditing", "metrics", "tables", "datasets"},
     {"train", "convert"},
+    {"fitted"},
     {"explain"},
     {"frames", "plot"},
     {"estimators"},

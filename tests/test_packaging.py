@@ -204,7 +204,7 @@ def test_the_citation_names_this_version_and_the_paper() -> None:
     assert [name for name in ("Horváth", "Müller", "Fischer", "Vechev") if f"family-names: {name}" not in text] == []
 
 
-@pytest.mark.parametrize("name", ["README.md", "SECURITY.md", "CONTRIBUTING.md"])
+@pytest.mark.parametrize("name", ["README.md", "SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md"])
 def test_links_of_the_pages_beside_the_code_lead_somewhere(name: str) -> None:
     """Relative links name files of the repository."""
     links = re.findall(r"\]\(([^)\s]+)\)", (ROOT / name).read_text(encoding="utf-8"))

@@ -13,52 +13,34 @@ from mkdocs.structure.pages import Page
 sys.path.insert(0, str(Path(__file__).parent))
 
 from mathematics import Mathematics
+from options import write_options
 
-INCLUDED = {"rounding.md": "src/derand/kernels/README.md"}
+INCLUDED = {"rounding.md": "src/derand/kernels/README.md", "deduction.md": "scripts/prove_deduction.md"}
 """Pages of the site, and the files of the repository that hold their text."""
 
-WRITTEN_BY_COMMANDS = frozenset({"reproduction.md", "performance.md"})
-"""Pages that runs of the program write: without such a run the site is built without them."""
-
-
-BOOST = {"guide.md": 4.0, "quickstart.md": 2.0, "credit.md": 2.0, "faq.md": 2.0, "api.md": 0.5, "theory.md": 0.5}
+WEIGHTS = {"data.md": 4.0, "quickstart.md": 2.0, "credit.md": 2.0, "tune.md": 2.0, "api.md": 0.5, "settings.md": 0.5}
 """Weight of pages in a search: what is read comes before what is looked up."""
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Teach Markdown formulas, and leave out of the navigation what has not been written yet."""
+    """Teach Markdown formulas."""
     config.markdown_extensions.append(Mathematics())  # type: ignore[arg-type]
-    missing = {page for page in WRITTEN_BY_COMMANDS if not (Path(config.docs_dir) / page).exists()}
-    config.nav = _without(config.nav, missing)
     return config
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages that lie elsewhere."""
+    """Add the pages that lie elsewhere, and the one that is written from the program."""
     root = Path(config.config_file_path).parent
     for page, source in INCLUDED.items():
         files.append(File.generated(config, page, abs_src_path=str(root / source)))
+    files.append(File.generated(config, "settings.md", content=write_options()))
     return files
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Links to included files, right for readers of the repository, lead to their pages here. Weighs pages."""
-    if page.file.src_uri in BOOST:
-        page.meta["search"] = {"boost": BOOST[page.file.src_uri]}
+    if page.file.src_uri in WEIGHTS:
+        page.meta["search"] = {"boost": WEIGHTS[page.file.src_uri]}
     for name, source in INCLUDED.items():
         markdown = markdown.replace(f"](../{source}", f"]({name}")
     return markdown
-
-
-def _without(nav: list[dict[str, Any]], missing: set[str]) -> list[dict[str, Any]]:
-    """The navigation, less some pages and the sections that are then empty."""
-    kept = []
-    for entry in nav:
-        ((title, content),) = entry.items()
-        if isinstance(content, list):
-            content = _without(content, missing)
-        elif content in missing:
-            content = None
-        if content:
-            kept.append({title: content})
-    return kept

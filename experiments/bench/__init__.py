@@ -35,6 +35,7 @@ from experiments.bench._page import bench_page
 from experiments.bench._peer import bench_peer
 from experiments.bench._quality import bench_quality
 from experiments.bench._reasons import bench_reasons
+from experiments.bench._sets import bench_sets
 from experiments.bench._tables import bench_tables
 from experiments.bench._train import bench_train
 from experiments.bench._wide import bench_wide
@@ -119,6 +120,7 @@ BENCHES: Mapping[str, Callable[[], Figures]] = {
     "peer": bench_peer,
     "first": bench_first,
     "reasons": bench_reasons,
+    "sets": bench_sets,
 }
 
 PLOTS: Mapping[str, Callable[[Figures], Figure]] = {"growth": draw_growth}

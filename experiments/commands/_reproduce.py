@@ -16,6 +16,8 @@ from experiments.reproduce import (
     list_names,
     list_short_rows,
     read_items,
+    render_cells,
+    render_document,
     summarize,
     write_document,
 )
@@ -35,6 +37,7 @@ def reproduce(
     document: Annotated[
         Path | None, typer.Option(help="Also write a summary of all that differs, and why (Markdown).")
     ] = None,
+    cells: Annotated[Path | None, typer.Option(help="Also write every cell that differs (Markdown).")] = None,
     jobs: Annotated[int | None, typer.Option(help="Threads; all cores if not given.", show_default=False)] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -53,7 +56,9 @@ def reproduce(
         sys.stderr.write(f"Interrupted. What is done is kept in {results}: run the same command again to go on.\n")
         raise typer.Exit(130) from None
     if document is not None:
-        write_document(document, reports)
+        write_document(document, render_document(reports))
+    if cells is not None:
+        write_document(cells, render_cells(reports))
     if as_json:
         print_json([report.as_dict() for report in reports])
     else:

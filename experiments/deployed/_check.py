@@ -13,7 +13,7 @@ import numpy as np
 
 from derand import Threat, from_model
 from derand._core.arrays import FloatArray
-from derand.estimators import encode_rows
+from derand.fitted import encode_rows
 from derand.perturbation import resolve
 from experiments.deployed._models import LEARNERS, load_parts
 

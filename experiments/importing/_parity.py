@@ -15,7 +15,7 @@ import numpy as np
 
 from derand import from_model
 from derand.convert import compare_scores, probe_rows, read_model
-from derand.estimators import encode_rows
+from derand.fitted import encode_rows
 from experiments.importing.models import EXAMPLES
 
 NOISE_SIZE = 0.3

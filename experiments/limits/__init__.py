@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from derand.certificates import Certificates
-from derand.estimators import RobTreeBoostClassifier, StumpClassifier, encode_rows
+from derand.estimators import RobTreeBoostClassifier, StumpClassifier
+from derand.fitted import encode_rows
 from derand.threat import Threat
 from experiments.bench import time_best
 from experiments.datasets import load

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray
 
 RELATIVE_TOLERANCE = 1e-5
 """Veritas stops bisecting where the bounds are this close, relative to the upper one; it cannot be told otherwise."""
@@ -142,6 +142,43 @@ def search_radii(addtree: Any, rows: FloatArray, label: IntArray) -> PeerRadii:
         seconds[number] = time.perf_counter() - started
     bounds[bounds[:, 0] >= reach] = np.inf  # all splits are within reach
     return PeerRadii(bounds[:, 0], bounds[:, 1], seconds)
+
+
+class PeerSigns(NamedTuple):
+    """What Veritas found of the least and the largest output in a box of each row; neither where it ran out of time."""
+
+    holds: BoolArray
+    flips: BoolArray
+    seconds: FloatArray
+
+
+def search_signs(
+    addtree: Any, low: FloatArray, high: FloatArray, label: IntArray, *, is_pruned: bool = False
+) -> PeerSigns:
+    """Whether the output of each row keeps its sign in a box, by the search within Veritas' robustness search.
+
+    `low`, `high`: in single precision, both inside; `label`: 1 where the output is above 0; `is_pruned`: whether trees
+    are cut down to each box first, as that search does, and a search that is called directly does not.
+    """
+    veritas = _import_veritas()
+    config = veritas.Config(veritas.HeuristicType.MAX_OUTPUT)
+    config.stop_when_optimal, config.stop_when_num_solutions_exceeds = True, 1
+    config.ignore_state_when_worse_than, config.max_focal_size, config.focal_eps = 0.0, 1000, 0.2
+    config.max_memory = 2**30
+    targets = {0: addtree, 1: addtree.negate_leaf_values()}
+    found = PeerSigns(*np.zeros((2, len(low)), dtype=bool), np.empty(len(low)))
+    for row, (first, last) in enumerate(zip(low.tolist(), np.nextafter(high, np.inf).tolist(), strict=True)):
+        started = time.process_time()
+        box = [veritas.Interval(*ends) for ends in zip(first, last, strict=True)]
+        target = targets[int(label[row])]
+        search = config.get_search(target.prune(box) if is_pruned else target, box)
+        search.step_for(_SECONDS, 100)
+        if search.num_solutions() and search.get_solution(0).output > 0.0:
+            found.flips[row] = True
+        else:
+            found.holds[row] = search.current_bounds().best < 0.0
+        found.seconds[row] = time.process_time() - started
+    return found
 
 
 def _import_veritas() -> Any:

@@ -7,7 +7,7 @@ recipes into plans, `_outcomes` carries plans out, `_store` keeps what came out,
 
 from __future__ import annotations
 
-from experiments.reproduce._document import render_document, write_document
+from experiments.reproduce._document import render_cells, render_document, write_document
 from experiments.reproduce._render import list_short_rows, summarize
 from experiments.reproduce._run import Report, choose_names, list_names, reproduce
 from experiments.reproduce._specification import read_items
@@ -18,6 +18,7 @@ __all__ = [
     "list_names",
     "list_short_rows",
     "read_items",
+    "render_cells",
     "render_document",
     "reproduce",
     "summarize",

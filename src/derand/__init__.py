@@ -65,6 +65,7 @@ _HOMES = {
     "dates_to_numbers": "tables",
     "tune": "estimators.tuning",
     "Tuning": "estimators.tuning",
+    "Monitor": "report",
     "Report": "report",
     "ReportSettings": "report",
     "save": "storage",
@@ -127,6 +128,7 @@ if TYPE_CHECKING:
     from derand.noise import Noise as Noise
     from derand.noise import Uniform as Uniform
     from derand.noise import parse_noise as parse_noise
+    from derand.report import Monitor as Monitor
     from derand.report import Report as Report
     from derand.report import ReportSettings as ReportSettings
     from derand.storage import load as load

@@ -15,9 +15,9 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from derand._core.arrays import EPSILON, TINY, FloatArray, IntArray
+from derand._core.arrays import EPSILON, TINY, FloatArray, IntArray, Numbers, is_number
 from derand._core.units import NamedUnits, as_positive, as_units, require_numbered
 from derand.kernels import TAIL_ERROR, TAIL_ERROR_GROWTH
 
@@ -211,7 +211,7 @@ class Noise(ABC):
         """How far, in units, splits of boosting may lie beyond the values: as far as bounded noise carries a row."""
         return self.magnitude * self.support if math.isfinite(self.support) else 0.0
 
-    def expected_left(self, levels: FloatArray, counts: NDArray[Any], candidates: FloatArray) -> FloatArray:
+    def expected_left(self, levels: FloatArray, counts: Numbers, candidates: FloatArray) -> FloatArray:
         """Counts expected left of candidate splits when every counted row is moved by the noise, to nearest.
 
         For training, never for a certificate. A noise without a faster way need not override this.
@@ -310,7 +310,7 @@ class Noise(ABC):
     def __str__(self) -> str:
         return f"{self.name}:{self.magnitude!r}"
 
-    def _check(self) -> None:
+    def __post_init__(self) -> None:
         """Refuse what is not a noise and normalise the fields."""
         magnitude = as_positive(getattr(self, self.parameter), f"`{self.parameter}` of {type(self).__name__}")
         object.__setattr__(self, self.parameter, magnitude)
@@ -366,9 +366,6 @@ class Gaussian(Noise):
     is_tight: ClassVar[bool] = True
     bends: ClassVar[tuple[float, float]] = (0.24198, 0.48395)  # 1 / sqrt(2 pi e), twice the density at 1
 
-    def __post_init__(self) -> None:
-        self._check()
-
     def cdf(self, z: ArrayLike) -> FloatArray:
         return _find_normal_share(z)
 
@@ -383,27 +380,25 @@ class Gaussian(Noise):
 
         return upper_tail(np.minimum(distances, 40.0))
 
-    def expected_left(self, levels: FloatArray, counts: NDArray[Any], candidates: FloatArray) -> FloatArray:
+    def expected_left(self, levels: FloatArray, counts: Numbers, candidates: FloatArray) -> FloatArray:
         from derand.kernels.cells.expectation import sum_by_smooth_cdf
 
         return sum_by_smooth_cdf(levels, counts, candidates, _find_normal_share, self.sigma, self.reach)
 
     def radius(self, failure: ArrayLike) -> FloatArray:
-        from scipy.special import ndtri
-
-        mass = np.asarray(failure, dtype=np.float64)
-        return _round_down(-self.sigma * ndtri(np.minimum(mass, 0.5)), self.sigma)
+        mass = np.minimum(np.asarray(failure, dtype=np.float64), 0.5)
+        with np.errstate(divide="ignore"):
+            return self._reach_of(mass, np.log(mass))
 
     def radius_of_log(self, log_failure: ArrayLike) -> FloatArray:
-        from scipy.special import ndtri_exp
-
         log = np.asarray(log_failure, dtype=np.float64)
-        near, is_far = self.radius(exp_upward(log)), log < -_FAR
-        if not is_far.any():
-            return near
-        far = _round_down(-self.sigma * ndtri_exp(np.minimum(log, -_FAR)), self.sigma)
-        far = np.where(log < -5000, far * (1 - 1e-11), far)  # ndtri_exp was measured at 1e-12 there
-        return np.where(is_far, far, near)
+        return self._reach_of(np.minimum(exp_upward(log), 0.5), log)
+
+    def _reach_of(self, mass: FloatArray, log_mass: FloatArray) -> FloatArray:
+        """A lower bound of the distance beyond which a tail has the mass; by its logarithm where it is small."""
+        from derand.kernels.cells.quantile import upper_quantile
+
+        return _round_down(self.sigma * upper_quantile(mass, log_mass), self.sigma)
 
     def failure_at(self, radius: ArrayLike) -> FloatArray:
         from scipy.special import ndtr
@@ -449,9 +444,6 @@ class Uniform(Noise):
     support: ClassVar[float] = 1.0
     kinks: ClassVar[tuple[float, ...]] = (-1.0, 1.0)
 
-    def __post_init__(self) -> None:
-        self._check()
-
     def cdf(self, z: ArrayLike) -> FloatArray:
         return np.clip(0.5 * np.asarray(z, dtype=np.float64) + 0.5, 0.0, 1.0)
 
@@ -480,7 +472,7 @@ class Uniform(Noise):
         """Upper bounds of the half-widths in raw units, exact without units."""
         return scales if self.units is None else np.nextafter(scales, np.inf)
 
-    def expected_left(self, levels: FloatArray, counts: NDArray[Any], candidates: FloatArray) -> FloatArray:
+    def expected_left(self, levels: FloatArray, counts: Numbers, candidates: FloatArray) -> FloatArray:
         from derand.kernels.cells.expectation import sum_by_interval
 
         return sum_by_interval(levels, counts, candidates, self.half_width)
@@ -505,15 +497,12 @@ class Laplace(Noise):
     is_tight: ClassVar[bool] = True
     bends: ClassVar[tuple[float, float]] = (0.5, 1.0)  # the steepest density; g'' = g - f
 
-    def __post_init__(self) -> None:
-        self._check()
-
     def cdf(self, z: ArrayLike) -> FloatArray:
         distance = np.asarray(z, dtype=np.float64)
         half = 0.5 * np.exp(-np.abs(distance))
         return np.where(distance > 0, 0.5 - 0.5 * np.expm1(-np.abs(distance)), half)
 
-    def expected_left(self, levels: FloatArray, counts: NDArray[Any], candidates: FloatArray) -> FloatArray:
+    def expected_left(self, levels: FloatArray, counts: Numbers, candidates: FloatArray) -> FloatArray:
         from derand.kernels.cells.expectation import sum_by_exponentials
 
         found = sum_by_exponentials(levels, counts, candidates, self.scale)
@@ -594,7 +583,7 @@ def as_noise(noise: Noise | str | float, norm: object = "auto", like: Noise | No
         if _read_number(noise) is None:
             return parse_noise(noise)
         noise = float(noise)
-    if isinstance(noise, int | float | np.integer | np.floating) and not isinstance(noise, bool):
+    if is_number(noise):
         kind = type(like) if like is not None and norm in ("auto", like.norm) else Laplace if norm == 1 else Gaussian
         magnitude = as_positive(noise, "`noise` as a number, the magnitude of a noise,")
         return kind(magnitude)  # type: ignore[call-arg]
@@ -617,10 +606,3 @@ def resolve_noise(
     if noise is None:
         return default
     return None if isinstance(noise, str) and noise == "none" else as_noise(noise, norm, like)
-
-
-def as_noise_or_none(
-    noise: Noise | str | float | None, norm: object = "auto", like: Noise | None = None
-) -> Noise | None:
-    """`resolve_noise` where not given is no noise."""
-    return resolve_noise(noise, None, norm, like)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,9 +18,38 @@ from derand._core.text import join_words
 from derand._core.units import require_numbered
 from derand.model import Model
 from derand.noise import Noise
-from derand.threat import COLUMN_FIELDS, EVERY, Threat, refuse_category
+from derand.threat import COLUMN_FIELDS, EVERY, Threat, order_links, refuse_category
 
 _MOST_STEPS = 2.0**50
+
+
+class Link(NamedTuple):
+    """A number that follows from two others, and by how much it may be off."""
+
+    column: int
+    left: int
+    sign: str
+    right: int
+    tolerance: float
+
+    def compute(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        """The number that follows, as doubles are divided or subtracted."""
+        with np.errstate(all="ignore"):
+            return np.asarray(left / right if self.sign == "/" else left - right)
+
+    def bound(self, left: tuple[FloatArray, FloatArray], right: tuple[FloatArray, FloatArray]) -> list[FloatArray]:
+        """The least and the largest number that follows from two between these ends.
+
+        Both signs are monotone in each number, and so is rounding to nearest: what is computed at the corners are the
+        ends, to the last bit. Where a corner has no value, or a divisor may be 0, anything follows.
+        """
+        corners = np.stack([self.compute(one, other) for one in left for other in right])
+        anything = np.isnan(corners).any(axis=0)
+        if self.sign == "/":
+            anything |= (right[0] <= 0) & (right[1] >= 0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            low, high = corners.min(axis=0) - self.tolerance, corners.max(axis=0) + self.tolerance
+        return [np.where(anything, -np.inf, low), np.where(anything, np.inf, high)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,6 +84,9 @@ class Perturbation:
         Whether other categories may change to codes that no table holds.
     missing_budget : int
         How many numbers may go missing or appear.
+    links : tuple of Link
+        Numbers that follow from others, each behind those that it follows from. The box is larger than the set of rows
+        that keep to them: what holds in it holds, and `follow` makes rows that do keep to them.
     """
 
     threats: tuple[Threat, ...]
@@ -73,6 +105,7 @@ class Perturbation:
     codes: Mapping[int, FloatArray]
     unseen: bool
     missing_budget: int
+    links: tuple[Link, ...] = ()
 
     @classmethod
     def of(cls, threats: Threat | Sequence[Threat], n_features: int, numerical: Iterable[int]) -> Perturbation:
@@ -80,7 +113,9 @@ class Perturbation:
         every = (threats,) if isinstance(threats, Threat) else tuple(threats)
         threat = every[0]
         require_numbered(threat.units, "`units` of Threat")
-        free, numbers = np.zeros(n_features, dtype=bool), np.array(list(numerical), dtype=np.int64)
+        links = _read_links(threat)
+        every_number = {*numerical, *(at for one in links for at in (one.column, one.left, one.right))}
+        free, numbers = np.zeros(n_features, dtype=bool), np.array(sorted(every_number), dtype=np.int64)
         free[numbers] = [threat.may_move(column) for column in numbers.tolist()]
         share, least = np.zeros(n_features), np.full(n_features, -np.inf)
         down, most = np.where(free, np.inf, 0.0), np.full(n_features, np.inf)
@@ -108,12 +143,14 @@ class Perturbation:
             least,
             most,
             steps,
-            has_box=threat.norm is None or bool(threat.frozen or threat.limits or threat.domain or threat.steps),
+            has_box=threat.norm is None
+            or bool(threat.frozen or threat.limits or threat.domain or threat.steps or threat.linked),
             budgets=tuple(one.l0 for one in every),
             frozen=frozenset(int(column) for column in threat.frozen),
             codes={int(at): np.asarray(own, dtype=np.float64) for at, own in threat.may_become.items()},
             unseen=bool(threat.unseen),
             missing_budget=threat.missing_budget,
+            links=links,
         )
 
     @property
@@ -137,7 +174,7 @@ class Perturbation:
         """The least and the largest value of each number of some rows, both (n_rows, n_features).
 
         The ends belong to the box, to the last bit. Where a column changes by steps they are the outermost steps.
-        Columns that do not change keep their values.
+        Columns that do not change keep their values. Linked ones lie between what follows from the ends of others.
         """
         values = np.array(rows, dtype=np.float64)
         low, high = values.copy(), values.copy()
@@ -152,7 +189,25 @@ class Perturbation:
             own, step = values[:, column], self.steps[column]
             low[:, column] = _find_last_step(own, low[:, column], -step)
             high[:, column] = _find_last_step(own, high[:, column], step)
+        for link in self.links:
+            ends = link.bound(*((low[:, one], high[:, one]) for one in (link.left, link.right)))
+            own = values[:, link.column]
+            low[:, link.column], high[:, link.column] = (np.where(np.isnan(own), own, end) for end in ends)
         return low, high
+
+    def follow(self, rows: FloatArray, changed: FloatArray) -> FloatArray:
+        """Changed rows whose linked numbers follow from the others; where these are unchanged they stay as they were.
+
+        A linked number that is missing stays so.
+        """
+        if not self.links:
+            return changed
+        found = changed.copy()
+        for link in self.links:
+            pair, own = [link.left, link.right], rows[:, link.column]
+            stays = np.isnan(own) | (found[:, pair] == rows[:, pair]).all(axis=1)
+            found[:, link.column] = np.where(stays, own, link.compute(*(found[:, one] for one in pair)))
+        return found
 
     def freeze(self, columns: Iterable[int]) -> Perturbation:
         """The same without changes of some more numerical columns."""
@@ -195,6 +250,30 @@ class Perturbation:
                     f"`domain` of Threat must hold the rows' own values, got [{least}, {most}] for column {column} and "
                     f"{own[outside[0]]} in row {outside[0]}{_explain_domain(self.threats[0], column)}."
                 )
+        if self.links and len(rows):
+            self._check_links(np.asarray(rows, dtype=np.float64))
+
+    def _check_links(self, rows: FloatArray) -> None:
+        """Refuse rows that do not keep to the links themselves, or whose divisor may become 0."""
+        low, high = self.box(rows)
+        for link in self.links:
+            own, what = rows[:, link.column], f"`linked` of Threat for column {link.column}"
+            zero = np.flatnonzero((low[:, link.right] <= 0) & (high[:, link.right] >= 0) & ~np.isnan(own))
+            if link.sign == "/" and zero.size:
+                at = zero[0]
+                raise ValueError(
+                    f"{what} divides by column {link.right}, which may lie between {low[at, link.right]} and "
+                    f"{high[at, link.right]} in row {at}: limit it so that it cannot be 0, or leave the row out."
+                )
+            expected = link.compute(rows[:, link.left], rows[:, link.right])
+            inside = (own >= expected - link.tolerance) & (own <= expected + link.tolerance)
+            broken = np.flatnonzero(~inside & ~np.isnan(own))
+            if broken.size:
+                at = broken[0]
+                raise ValueError(
+                    f"{what} must hold in the rows themselves, got {own[at]} and not {expected[at]} in row {at}: give "
+                    "a tolerance as fourth entry where the column is rounded, compute it anew, or leave the row out."
+                )
 
 
 def resolve(threats: Threat | Sequence[Threat], model: Model, noise: Noise | None) -> Perturbation:
@@ -212,10 +291,33 @@ def resolve(threats: Threat | Sequence[Threat], model: Model, noise: Noise | Non
     every = (threats,) if isinstance(threats, Threat) else tuple(threats)
     resolved = tuple(one.resolve(noise) for one in every)
     for threat in resolved:
+        _check_links(threat, noise)
         check_columns(threat, model.n_features, model.categorical_features, model.numerical_features)
         _check_missing(threat, model)
     found = Perturbation.of(resolved, model.n_features, model.numerical_features)
     return replace(found, codes={**_list_known(resolved[0], model), **found.codes})
+
+
+def _read_links(threat: Threat) -> tuple[Link, ...]:
+    """The links of a threat whose columns are numbers, each behind those that it needs."""
+    found = []
+    for column in order_links(threat.linked):
+        left, sign, right, tolerance = threat.linked[column]
+        found.append(Link(int(column), int(left), sign, int(right), tolerance))
+    return tuple(found)
+
+
+def _check_links(threat: Threat, noise: Noise | None) -> None:
+    """Refuse linked columns under noise or in a ball, where no bound knows them."""
+    if threat.linked and noise is not None:
+        raise ValueError(
+            f"`linked` of Threat holds without noise alone, got noise {noise}: noise moves each column by itself. "
+            "Certify the model as deployed: noise='none', rule='mean'."
+        )
+    if threat.linked and threat.norm is not None:
+        raise ValueError(
+            f"`linked` of Threat needs limits alone, got norm {threat.norm}: write Threat(norm=None, limits=...)."
+        )
 
 
 def _list_known(threat: Threat, model: Model) -> dict[int, FloatArray]:
@@ -243,8 +345,10 @@ def check_columns(threat: Threat, n_features: int, categorical: Iterable[int], n
             "`whole` of Threat must be False for a bare model, which does not know which columns hold whole "
             "numbers: give `steps`, such as steps={0: 1}, or certify a fitted estimator."
         )
-    for name in ("frozen", *COLUMN_FIELDS):
-        for column in getattr(threat, name):
+    named = {name: list(getattr(threat, name)) for name in ("frozen", *COLUMN_FIELDS)}
+    named["linked"] = [at for column, link in threat.linked.items() for at in (column, link[0], link[2])]
+    for name, columns in named.items():
+        for column in columns:
             if column == EVERY and name == "limits":
                 continue
             if not isinstance(column, int):
@@ -259,7 +363,7 @@ def check_columns(threat: Threat, n_features: int, categorical: Iterable[int], n
                     f"`may_become` of Threat must name categorical columns, got column {column}, which holds "
                     "numbers: `limits` and `domain` say what those may become."
                 )
-            if name in ("limits", "domain", "steps") and column in codes:
+            if name in ("limits", "domain", "steps", "linked") and column in codes:
                 raise refuse_category(name, f"column {column}")
 
 
@@ -282,7 +386,8 @@ def _check_missing(threat: Threat, model: Model) -> None:
 def describe_unused(threat: Threat, model: Model, names: Sequence[str] | None = None) -> str | None:
     """What to say of limits of columns that the model does not use; None where there are none."""
     named = {one for one in (*threat.limits, *threat.domain) if isinstance(one, int) and 0 <= one < model.n_features}
-    unused = sorted(named - set(model.numerical_features) - set(model.categorical_features))
+    others = {at for link in threat.linked.values() for at in (link[0], link[2])}  # what follows from them may be used
+    unused = sorted(named - others - set(model.numerical_features) - set(model.categorical_features))
     if not unused:
         return None
     told = [f"column {at}" if names is None else f"column {names[at]!r}" for at in unused]
@@ -290,7 +395,7 @@ def describe_unused(threat: Threat, model: Model, names: Sequence[str] | None = 
 
 
 def warn_of_nothing(threat: Threat) -> None:
-    """Warn where nothing may change, so that every answer holds."""
+    """Warn where nothing may change, so every answer holds."""
     if threat.norm is None and not (threat.limits or threat.domain or threat.l0 or threat.missing_budget):
         warnings.warn(
             "Nothing may change: this Threat has norm None and neither limits, domain, l0 nor missing, so that "
@@ -319,4 +424,4 @@ def _explain_domain(threat: Threat, column: Any) -> str:
     """Where a domain may come from that nobody wrote."""
     if threat.domain[column] != (0.0, 1.0) or threat.steps.get(column) != 1.0:
         return ""
-    return ": by `whole`, a column of 0 and 1 alone stays so; give it a `domain` of its own to allow more"
+    return ": by `whole`, a column of 0 and 1 stays so; give it a `domain` of its own to allow more"

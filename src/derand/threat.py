@@ -15,6 +15,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from derand._core.arrays import is_number, is_whole
+from derand._core.origin import Cell
+from derand._core.text import Facts
 from derand._core.units import NamedUnits, as_positive, as_units, look_up
 from derand.noise import Noise
 
@@ -22,6 +25,8 @@ Column = int | str
 """A column by its number or, in estimators, by its name."""
 Limit = str | float | tuple[float, float]
 """Percent of the value as text ("5%"), an absolute change, or how far down and up."""
+Link = tuple[Column, str, Column, float]
+"""How a number follows from two others: the first, "/" or "-", the second, and by how much it may be off."""
 _MOST = 2**31 - 1
 EVERY = "*"
 """Stands for all columns that are not named otherwise."""
@@ -65,6 +70,11 @@ class Threat:
         How many numbers may go missing or, where they are missing, appear as any number, whatever the limits of their
         columns say; only columns whose terms have a cell for missing values, and no frozen ones. "fixed", as 0: what is
         missing stays so, and what is there stays there.
+    linked : dict of column to (column, "/" or "-", column) or (column, sign, column, tolerance)
+        Numbers that follow from two others, such as {"debt_ratio": ("debt", "/", "income")}: they change with these,
+        as doubles are divided or subtracted, and by nothing else. The tolerance, 0 unless given, is by how much they
+        may differ from that, such as 0.005 where a table holds two decimals. Without noise, and where limits alone say
+        what may change (`norm=None`).
 
     Examples
     --------
@@ -84,9 +94,10 @@ class Threat:
     limits: Mapping[Column, Limit] = field(default_factory=dict)
     domain: Mapping[Column, tuple[float, float]] = field(default_factory=dict)
     steps: Mapping[Column, float] = field(default_factory=dict)
-    may_become: Mapping[Column, tuple[Any, ...]] = field(default_factory=dict)
+    may_become: Mapping[Column, tuple[Cell, ...]] = field(default_factory=dict)
     missing: int | Literal["fixed"] = "fixed"
     whole: bool = False
+    linked: Mapping[Column, Link] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.missing != "fixed":
@@ -114,6 +125,27 @@ class Threat:
         for column in self.frozen:
             if any(column in getattr(self, name) for name in _READERS):
                 raise ValueError(f"`frozen` of Threat must not name {column!r}, which has limits or the like as well.")
+        self._read_links()
+
+    def _read_links(self) -> None:
+        """Check what follows from other columns, and refuse what cannot hold beside it."""
+        if not isinstance(self.linked, Mapping):
+            raise TypeError(f"`linked` of Threat must be a dict by column, got {self.linked!r}.")
+        links = {_as_column(at, "linked"): _as_link(link, at) for at, link in self.linked.items()}
+        object.__setattr__(self, "linked", links)
+        order_links(links)
+        for column in links:
+            for name in ("frozen", *_READERS):
+                if column in getattr(self, name):
+                    raise ValueError(
+                        f"`{name}` of Threat must not name {column!r}, which is linked: it follows from "
+                        f"{links[column][0]!r} and {links[column][2]!r}, and changes by nothing else."
+                    )
+        if links and self.missing_budget:
+            raise ValueError(
+                f"`missing` of Threat must be 'fixed' beside `linked`, got {self.missing}: what follows from a number "
+                "that goes missing is not known."
+            )
 
     def __hash__(self) -> int:  # dicts have none; what is equal has the same
         return hash((self.norm, self.l0, self.unseen, self.units, self.frozen, self.missing, self.whole))
@@ -142,15 +174,26 @@ class Threat:
         `units` are those of columns that units by name leave out; None is 1. `whole` holds the table's columns of whole
         numbers, with the least and the largest of each; None where that is not asked yet.
         """
-        if not any((self.frozen, self.limits, self.domain, self.steps, self.may_become, self.whole)):
+        if not any((self.frozen, self.limits, self.domain, self.steps, self.may_become, self.whole, self.linked)):
             return self._name_units(names, units)
         known = {name: at for at, name in enumerate(names or ())}
-        found: dict[str, Any] = {
+        found: Facts = {
             name: {_find_column(column, known, name): value for column, value in getattr(self, name).items()}
             for name in _READERS
         }
-        for name in ("limits", "domain", "steps"):
-            for column in found[name]:
+        found["linked"] = {
+            _find_column(column, known, "linked"): (
+                _find_column(left, known, "linked"),
+                sign,
+                _find_column(right, known, "linked"),
+                tolerance,
+            )
+            for column, (left, sign, right, tolerance) in self.linked.items()
+        }
+        numbers = {name: list(found[name]) for name in ("limits", "domain", "steps")}
+        numbers["linked"] = [one for column, link in found["linked"].items() for one in (column, link[0], link[2])]
+        for name, columns in numbers.items():
+            for column in columns:
                 if names is not None and column in (categories or {}):
                     raise refuse_category(name, repr(names[column]))
         for column, values in (categories or {}).items():
@@ -165,7 +208,7 @@ class Threat:
             return named
         if not whole:
             warnings.warn(
-                "`whole` of Threat changes nothing: no column is known to hold whole numbers alone. Name them in "
+                "`whole` of Threat changes nothing: no column is known to hold only whole numbers. Name them in "
                 "`steps`, such as steps={'children': 1}, or train again if the model was saved before that was kept.",
                 stacklevel=2,
             )
@@ -191,7 +234,7 @@ class Threat:
         >>> threat.steps, threat.domain
         ({0: 1.0, 2: 1.0}, {2: (0.0, 1.0)})
         """
-        chosen = [at for at in columns if self.may_move(at) and at not in self.steps]
+        chosen = [at for at in columns if self.may_move(at) and at not in self.steps and at not in self.linked]
         yes_or_no: dict[Column, tuple[float, float]] = {
             at: (0.0, 1.0) for at in chosen if columns[at] == (0, 1) and at not in self.domain
         }
@@ -216,23 +259,19 @@ class Threat:
 
     def may_move(self, column: Column) -> bool:
         """Whether a numerical column may change at all."""
-        named = column in self.limits or column in self.domain or EVERY in self.limits
+        named = column in self.limits or column in self.domain or EVERY in self.limits or column in self.linked
         return column not in self.frozen and (named or self.norm is not None)
 
 
 def _as_norm(norm: object) -> float:
     """A norm, a whole number where it is one."""
-    if (
-        isinstance(norm, bool)
-        or not isinstance(norm, int | float | np.integer | np.floating)
-        or not (norm == 0 or norm >= 1)
-    ):
+    if not is_number(norm) or not (norm == 0 or norm >= 1):
         raise ValueError(f"`norm` of Threat must be 'auto', None, 0, 1, 2 or inf, got {norm!r}.")
     return int(norm) if float(norm).is_integer() else float(norm)
 
 
 def _as_missing(missing: object) -> int:
-    if isinstance(missing, bool) or not isinstance(missing, int | np.integer) or missing < 0:
+    if not is_whole(missing) or missing < 0:
         raise ValueError(
             "`missing` of Threat must be 'fixed' or how many numbers may go missing or appear, 0 or larger, "
             f"got {missing!r}."
@@ -264,7 +303,7 @@ def find_column(column: object, names: Sequence[str] | None, n_features: int, wh
     """
     if isinstance(column, str):
         return look_up(column, {name: at for at, name in enumerate(names or ())}, what)
-    if isinstance(column, bool) or not isinstance(column, int | np.integer) or not 0 <= column < n_features:
+    if not is_whole(column) or not 0 <= column < n_features:
         raise ValueError(f"{what} must name columns, or number them from 0 to {n_features - 1}, got {column!r}.")
     return int(column)
 
@@ -303,6 +342,38 @@ def _as_step(step: object, column: object) -> float:
     return as_positive(step, f"`steps` of Threat for {column!r}")
 
 
+def _as_link(link: object, column: object) -> Link:
+    what = f"`linked` of Threat for {column!r}"
+    if not isinstance(link, tuple | list) or len(link) not in (3, 4):
+        raise TypeError(f'{what} must be such as ("debt", "/", "income"), got {link!r}.')
+    left, sign, right, *more = link
+    if sign not in ("/", "-"):
+        raise ValueError(f'{what} must be a ratio ("/") or a difference ("-") of two columns, got {sign!r}.')
+    left, right = _as_column(left, "linked"), _as_column(right, "linked")
+    if left == right:
+        raise ValueError(f"{what} must name two different columns, got {left!r} twice.")
+    tolerance = more[0] if more else 0.0
+    if isinstance(tolerance, bool) or not isinstance(tolerance, int | float | np.integer | np.floating):
+        raise TypeError(f"{what} must end with a tolerance, a number, got {tolerance!r}.")
+    if not 0 <= tolerance < np.inf:
+        raise ValueError(f"{what} must have a finite tolerance, 0 or larger, got {tolerance!r}.")
+    return left, sign, right, float(tolerance)
+
+
+def order_links(links: Mapping[Column, Link]) -> list[Column]:
+    """Linked columns, each behind those that it follows from; a column that follows from itself is refused."""
+    order: list[Column] = []
+    while len(order) < len(links):
+        ready = [
+            at for at, one in links.items() if at not in order and not {one[0], one[2]} & (links.keys() - set(order))
+        ]
+        if not ready:
+            left = ", ".join(repr(column) for column in links if column not in order)
+            raise ValueError(f"`linked` of Threat must not lead back to a column itself, as that of {left} does.")
+        order += ready
+    return order
+
+
 def _as_values(values: object, column: object) -> tuple[object, ...]:
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise TypeError(f"`may_become` of Threat for {column!r} must be a list of values, got {values!r}.")
@@ -321,7 +392,7 @@ COLUMN_FIELDS = tuple(_READERS)
 
 def as_budget(l0: object) -> int:
     """A number of categorical features that may change."""
-    if isinstance(l0, bool) or not isinstance(l0, int | np.integer) or l0 < 0:
+    if not is_whole(l0) or l0 < 0:
         raise ValueError(f"`l0` must be a number of categorical features that may change, 0 or larger, got {l0!r}.")
     return min(int(l0), _MOST)  # more than there are columns counts as all of them
 
@@ -345,6 +416,15 @@ def refuse_category(name: str, column: str) -> ValueError:
         f"`{name}` of Threat must name numerical columns, got {column}, which is categorical: `l0` says how many of "
         "those may change, `frozen` which may not."
     )
+
+
+def refuse_linked(threat: Threat, what: str) -> None:
+    """Refuse linked columns where they move one by one; `what` says where that is."""
+    if threat.linked:
+        raise ValueError(
+            f"`linked` of Threat is not for {what}, where columns change one by one: leave it out there. `certify` "
+            "knows it."
+        )
 
 
 def _warn_of_strange(chosen: Sequence[object], codes: Mapping[object, float], column: str | int) -> None:

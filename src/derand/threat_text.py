@@ -13,7 +13,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from derand._core.files import PathLike, open_plain
 from derand._core.text import quote_short
@@ -22,7 +22,20 @@ from derand.threat import Limit, Threat
 
 NORMS: dict[str, float | str | None] = {"auto": "auto", "0": 0, "1": 1, "2": 2, "inf": math.inf, "none": None}
 """Norms as text."""
-KEYS = ("norm", "units", "l0", "unseen", "frozen", "limits", "domain", "steps", "whole", "may_become", "missing")
+KEYS = (
+    "norm",
+    "units",
+    "l0",
+    "unseen",
+    "frozen",
+    "limits",
+    "domain",
+    "steps",
+    "whole",
+    "may_become",
+    "missing",
+    "linked",
+)
 """What a file may say of a threat: the fields of Threat."""
 
 _MAX_BYTES = 2**24
@@ -64,14 +77,16 @@ def parse_changes(
     missing: int | None = None,
     units: Iterable[str] = (),
     whole: bool = False,
-) -> dict[str, Any]:
+    linked: Iterable[str] = (),
+) -> dict[str, object]:
     """Fields of Threat from texts; what is not given is left out.
 
     `norm`: one of NORMS; `limits`: COLUMN=VALUE each, where VALUE is "5%", "500" or "down:up"; `domain`:
     COLUMN=LOW:HIGH; `steps`: COLUMN=NUMBER; `frozen`: names of columns; `unseen`: whether
     a category may become a value that training did not see; `missing`: how many numbers may go missing or
     appear; None is "fixed"; `units`: COLUMN=NUMBER: what counts as a change of 1; `whole`: whether columns that are
-    known to hold whole numbers stay whole; False says nothing.
+    known to hold whole numbers stay whole; False says nothing; `linked`: COLUMN=COLUMN/COLUMN or COLUMN=COLUMN-COLUMN,
+    with "+-NUMBER" behind it where the column is rounded.
 
     Examples
     --------
@@ -84,6 +99,7 @@ def parse_changes(
         "domain": parse_pairs(domain, "domain", "COLUMN=LOW:HIGH", _parse_domain),
         "steps": parse_pairs(steps, "step", "COLUMN=NUMBER", _parse_step),
         "units": parse_pairs(units, "unit", "COLUMN=NUMBER", partial(_parse_step, what="unit")),
+        "linked": parse_pairs(linked, "link", "COLUMN=COLUMN/COLUMN", _parse_link),
     }
     found = {name: value for name, value in given.items() if value}
     if norm is not None:
@@ -133,7 +149,7 @@ def read_threat(path: PathLike, names: Sequence[str] | None = None, units: Seque
     try:
         if "norm" in given:
             given["norm"] = _parse_norm(given["norm"])
-        for key, read in (("limits", _parse_limit), ("domain", _parse_domain), ("steps", _parse_step)):
+        for key, read in _READERS:
             if key in given:
                 given[key] = {name: read(value, name) for name, value in _require_table(given[key], key).items()}
         if "units" in given:
@@ -166,6 +182,33 @@ def _parse_step(value: object, column: str, what: str = "step") -> float:
     if not (step > 0 and math.isfinite(step)):
         raise ValueError(f"{what}, got {value!r}.")
     return step
+
+
+def _parse_link(value: object, column: str) -> tuple[str, str, str, float]:
+    """A ratio or a difference of two columns from text ("debt/income", "debt/income+-0.005") or a list."""
+    what = f"The link of {column!r} must be such as debt/income or debt-paid, +-0.005 behind it where it is rounded"
+    if isinstance(value, list) and len(value) in (3, 4) and all(isinstance(one, str) for one in value[:3]):
+        return value[0], value[1], value[2], _read_number(value[3], what) if len(value) == 4 else 0.0
+    if not isinstance(value, str):
+        raise ValueError(f"{what}, got {quote_short(value)}.")
+    formula, rounded, tolerance = value.partition("+-")
+    spaced = [sign for sign in ("/", "-") if f" {sign} " in formula]
+    signs = [f" {sign} " for sign in spaced] or [sign for sign in ("/", "-") if sign in formula]
+    if len(signs) != 1 or formula.count(signs[0]) != 1:
+        hint = "; write spaces around the sign where names hold one" if len(signs) > 1 or signs else ""
+        raise ValueError(f"{what}{hint}, got {quote_short(value)}.")
+    left, right = (one.strip() for one in formula.split(signs[0]))
+    if not (left and right):
+        raise ValueError(f"{what}, got {quote_short(value)}.")
+    return left, signs[0].strip(), right, _read_number(tolerance, what) if rounded else 0.0
+
+
+_READERS: tuple[tuple[str, Callable[[object, str], object]], ...] = (
+    ("limits", _parse_limit),
+    ("domain", _parse_domain),
+    ("steps", _parse_step),
+    ("linked", _parse_link),
+)
 
 
 def _parse_norm(norm: object) -> float | str | None:
@@ -217,7 +260,7 @@ def _read_pair(value: object, what: str) -> tuple[float, float]:
     return low, high
 
 
-def read_toml(path: PathLike) -> dict[str, Any]:
+def read_toml(path: PathLike) -> dict[str, object]:
     """What a TOML file holds; where it cannot be read, one line says so."""
     try:
         with open_plain(path) as stream:

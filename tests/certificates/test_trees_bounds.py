@@ -142,6 +142,21 @@ def test_a_forest_is_packed_once() -> None:
     assert pack_trees(case.contrast.terms) is pack_trees(case.contrast.terms)
 
 
+def test_no_number_lies_below_the_lowest_one() -> None:
+    """An edge there parts what is missing from all numbers: these never get to the other side."""
+    lowest = -float(np.finfo(np.float64).max)
+    model = AdditiveEnsemble([TreeTerm([0], [0], [lowest], [-1], [-2], [-1, 1], [True])], 0, 1)
+    (contrast,) = model.contrasts()
+    rows = np.array([[1.0], [np.nan]])
+    found = measure_radii(contrast, rows[:1], np.array([True]), resolve(Threat(norm=np.inf), model, None), 10, 1)
+    assert (found.certified[0], found.attacked[0]) == (np.inf, np.inf)
+    asked = resolve(Threat(norm=None, missing=1), model, None)
+    verdicts = decide_within(contrast, rows, np.array([True, False]), asked, 10, 1)
+    assert verdicts.status.tolist() == [FLIPS, FLIPS]
+    assert np.isnan(verdicts.witness[0, 0])
+    assert np.isfinite(verdicts.witness[1, 0])
+
+
 @pytest.mark.parametrize("norm", [np.inf, 1, 2])
 def test_a_witness_beside_an_edge_lies_above_zero(norm: float) -> None:
     """One double below 0 is so near that its square, and its share of a unit, round to 0."""

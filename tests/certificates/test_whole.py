@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from derand import AdditiveEnsemble, LinearTerm, StepFunction, Threat, audit, certify
 from derand.certificates import explain, find_labels
-from derand.noise import as_noise_or_none
+from derand.noise import resolve_noise
 
 WHOLE = {0: (0, 20), 1: (0, 1)}
 """A count and a column of yes and no."""
@@ -93,7 +93,7 @@ def test_an_explained_flip_is_whole_and_flips_and_none_is_nearer(
             continue
         assert change.row[0].is_integer()
         assert change.row[1] in (0.0, 1.0)
-        assert find_labels(model, change.row[None], as_noise_or_none(noise), rule="mean")[0] != found.label
+        assert find_labels(model, change.row[None], resolve_noise(noise), rule="mean")[0] != found.label
         assert change.certified <= change.attacked
         if change.feature in WHOLE:
             assert change.certified >= change.attacked * (1 - 1e-9) or noise is not None

@@ -301,8 +301,12 @@ def test_models_of_trees_are_moved_and_made_coarser() -> None:
 
 
 def test_comparisons_of_classes_keep_the_trees_that_matter() -> None:
-    """A tree of one class alone is no part of a comparison of two others; errors add up."""
+    """A tree of one class alone is no part of a comparison of two others; errors add up. Exact ones count as well."""
     X, y = make_wide()
+    forest = from_model(RandomForestClassifier(5, random_state=0).fit(X, y)).ensemble_
+    for low, high in forest.pairs:
+        leads = forest.score(X)[:, high] - forest.score(X)[:, low]
+        np.testing.assert_array_equal(forest.duel(low, high).score(X), leads)
     ensemble = from_model(_lightgbm(n_estimators=10).fit(X, y)).ensemble_
     scores, offsets = ensemble.score(X), np.array(ensemble.offsets)
     for low, high in ensemble.pairs:

@@ -97,7 +97,7 @@ def test_a_tree_that_keeps_missing_values_tells_them_from_numbers() -> None:
         (AdaBoostRegressor(n_estimators=2).fit(*NUMBER), "weighted median"),
         (AdaBoostClassifier(LogisticRegression(), n_estimators=2).fit(*THREE), "AdaBoost of LogisticRegression"),
         (RandomForestRegressor(max_depth=1).fit(NUMBER[0], np.stack([NUMBER[1]] * 2, axis=1)), "2 outputs"),
-        (RandomForestClassifier(max_depth=1).fit(THREE[0], np.zeros(150)), "one class alone"),
+        (RandomForestClassifier(max_depth=1).fit(THREE[0], np.zeros(150)), "only one class"),
         (GradientBoostingClassifier(max_depth=1, init=RandomForestClassifier(max_depth=1)).fit(*TWO), "`init`"),
         (
             GradientBoostingClassifier(max_depth=1, n_estimators=2, init=DummyClassifier(strategy="stratified")).fit(

@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from derand import StumpClassifier, save
@@ -39,12 +40,27 @@ def test_a_pattern_goes_into_a_folder(model: Path, folder: Path, tmp_path: Path,
     assert "part-1.parquet is not a Parquet file" in again.stderr
 
 
-@pytest.mark.parametrize("option", [["--target", "bad"], ["--witness", "flips.csv"], ["--radius", "0.1"]])
+@pytest.mark.parametrize("option", [["--witness", "flips.csv"], ["--radius", "0.1"]])
 def test_options_of_one_file(model: Path, folder: Path, tmp_path: Path, option: list[str]) -> None:
     result = run("certify", model, folder, "-o", tmp_path / "out", *option)
     assert result.exit_code == 2
     assert option[0] in result.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_many_files_with_a_target_are_summed_up(model: Path, folder: Path, tmp_path: Path) -> None:
+    done = run("certify", model, folder, "-o", tmp_path / "out", "--target", "bad", "--workers", "1", "--json")
+    found = json.loads(done.stdout)
+    whole = pd.concat([pd.read_parquet(file) for file in sorted(folder.glob("*.parquet"))])
+    whole.to_csv(tmp_path / "whole.csv", index=False)
+    alone = json.loads(
+        run("certify", model, tmp_path / "whole.csv", "-o", tmp_path / "a.csv", "--target", "bad", "--json").stdout
+    )
+    assert found["scores"]["accuracy"] == alone["accuracy"]
+    for one in alone["certified_accuracy"]:
+        assert found["scores"][f"certified_accuracy_at_{one['radius']:g}"] == one["share"]
+    shown = run("certify", model, folder, "-o", tmp_path / "again", "--target", "bad", "--workers", "1")
+    assert " right and certified at 0.25" in shown.output
 
 
 def test_a_stream_gives_what_a_file_gives(model: Path, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 from sklearn.metrics import log_loss
 
 from derand import AdditiveClassifier, Gaussian, Threat, load, save
-from derand.estimators import encode_rows
+from derand.fitted import encode_rows
 from derand.train import trainer
 
 

@@ -153,7 +153,7 @@ def test_truth_values_of_an_explainable_boosting_machine() -> None:
     glassbox = pytest.importorskip("interpret.glassbox")
     frame = X.assign(own=(X["b"] > 0).astype("category"))
     model = glassbox.ExplainableBoostingClassifier(interactions=0, max_rounds=5, outer_bags=1).fit(frame, Y)
-    with pytest.raises(ValueError, match=r"interpret keeps the text of categories alone.* as from_model\(model, X\)"):
+    with pytest.raises(ValueError, match=r"interpret keeps only the text of categories.* as from_model\(model, X\)"):
         from_model(model).certify(frame)
     assert len(from_model(model, frame).certify(frame)) == N
 

@@ -185,7 +185,7 @@ def test_a_report_counts_and_leaves_out() -> None:
     assert content["what_if"] is None
     text = page.to_html()
     assert "Trees join many columns" in text
-    assert "the page computes functions of a few alone" in text
+    assert "the page computes functions of a few columns only" in text
     counts = content["verdicts"]["counts"][0]
     assert counts["holds"] + counts["flips"] + counts["undecided"] == 60
 

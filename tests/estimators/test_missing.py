@@ -13,7 +13,8 @@ import pyarrow as pa
 import pytest
 
 from derand import StumpClassifier, Threat, load, save
-from derand.estimators import TRAINERS, certify_encoded, encode_rows
+from derand.estimators import TRAINERS
+from derand.fitted import certify_encoded, encode_rows
 from tests.shared import shared_folder
 
 NAMES = ("stumps", "tree-boost", "ada-boost")

@@ -5,9 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
-from derand import AdditiveClassifier, AdditiveRegressor, RobAdaBoostClassifier, StumpClassifier, from_model
+from derand import (
+    AdditiveClassifier,
+    AdditiveRegressor,
+    ConformalPredictor,
+    RobAdaBoostClassifier,
+    StumpClassifier,
+    Threat,
+    from_model,
+)
 
 
 @pytest.fixture(scope="module")
@@ -134,6 +143,32 @@ def test_a_linear_model_takes_ranges_from_the_table(loans: pd.DataFrame, outcome
     assert set(reasons.proof.tolist()) == {1}
     with pytest.raises(ValueError, match=r"`domain` must give the ends of column 1"):
         model.prove()
+
+
+def test_trees_have_reasons_and_promises(loans: pd.DataFrame, outcome: pd.Series) -> None:
+    numbers = loans[["age", "income", "late"]].round().assign(sex=loans.sex == "m", cook=loans.job == "cook")
+    numbers = numbers.assign(size=np.arange(len(loans)) % 5).astype(float)
+    fitted = GradientBoostingClassifier(n_estimators=20, max_depth=3, random_state=0).fit(numbers.to_numpy(), outcome)
+    model = from_model(fitted, numbers)
+    rows = numbers[:25]
+    assert model.ensemble_.has_trees
+    found = model.reasons(rows)
+    assert set(found.proof.tolist()) == {2}
+    for row in range(len(rows)):
+        others = replace_others(numbers, row, numbers.columns[found.fixed[row]].tolist(), 60)
+        assert (fitted.predict(others.to_numpy()) == found.label[row]).all()
+    (told_reason,) = model.explain(numbers.iloc[0]).reason_sentences
+    assert "enough for this answer, whatever the other entries within their domain" in told_reason
+    (late, falls, *_) = (told := model.prove(rows, protected="late", monotone={"income": "decreasing"})).promises
+    assert late.verdict == "counterexample"
+    pair = model.decode_rows(late.rows)
+    assert fitted.predict(pair.to_numpy()).tolist() == list(told.labels[0])
+    assert falls.verdict in ("proven", "counterexample")
+    sets = ConformalPredictor(model, coverage=0.9, threat=Threat(norm=None, limits={"income": "10%"}))
+    inside = sets.calibrate(numbers[:200], outcome[:200]).predict_set(numbers[200:])
+    assert 0.85 < inside[np.arange(200), (outcome[200:] == "refused").to_numpy().astype(int)].mean() <= 1
+    with pytest.raises(ValueError, match=r"`budget` must be a whole number of nodes, 1 or larger, got 0"):
+        model.reasons(rows, budget=0)
 
 
 def test_a_regressor_has_ends_and_directions(loans: pd.DataFrame) -> None:

@@ -19,7 +19,7 @@ from derand import (
     load,
     save,
 )
-from derand.estimators import encode_rows
+from derand.fitted import encode_rows
 from derand.train import TrainingTable
 from derand.train.bins import bin_table
 from derand.train.selection.shrinking import shrink_categories

@@ -108,7 +108,7 @@ def test_a_class_seen_once_is_told(kind: type[Any]) -> None:
     X = np.arange(20.0)[:, None]
     y = np.repeat(["a", "b"], 10).astype(object)
     y[3] = "rare"
-    with pytest.warns(UserWarning, match=r"1 of 3 classes is there in one row alone \('rare'\).*Leave such rows out"):
+    with pytest.warns(UserWarning, match=r"1 of 3 classes is there in only one row \('rare'\).*Leave such rows out"):
         kind(**options).fit(X, y)
     weights = np.ones(20)
     weights[3] = 0.0

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from derand import AdditiveRegressor, StumpClassifier, Threat, certify, from_model, load, save
-from derand.estimators import encode_rows
+from derand.fitted import encode_rows
 
 LOANS = pd.DataFrame(
     {

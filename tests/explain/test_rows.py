@@ -20,7 +20,6 @@ from derand import (
     from_model,
 )
 from derand.certificates import Change, round_flip
-from derand.estimators import encode_rows
 from derand.explain import Names, move_alone
 from derand.explain._words import (
     describe_column,
@@ -32,6 +31,7 @@ from derand.explain._words import (
     list_held,
     list_safe,
 )
+from derand.fitted import encode_rows
 from derand.tables import SECONDS
 
 NAMES = Names(("income", "job"), {1: ("cook", "clerk")})

@@ -52,8 +52,8 @@ EXPECTED = {
     "land": "'land' is constant: nothing can be learnt from it",
     "amount": "'amount' is text that reads as numbers, such as ",
     "rate": "'rate' is text that reads as numbers, such as ",
-    "settled": "'settled' tells the target almost by itself",
-    "status": "'status' tells the target almost by itself",
+    "settled": "'settled' predicts the target almost alone",
+    "status": "'status' predicts the target almost alone",
     "name": "'name' is text of which nearly every cell is another",
 }
 
@@ -164,7 +164,7 @@ def test_leaks_of_two_classes() -> None:
         np.where(LABELS == 1, np.nan, noise),
         np.where(LABELS == 1, "a", "b"),
     ):
-        assert "tells the target almost by itself" in check_one(values, target=LABELS)[1]
+        assert "predicts the target almost alone" in check_one(values, target=LABELS)[1]
         assert check_one(values)[1] == ""
     assert check_one(LABELS + 0.6 * noise, target=LABELS)[1] == ""
     assert check_one([f"c{value}" for value in RNG.integers(0, 400, N_ROWS)], target=LABELS)[1] == ""
@@ -173,10 +173,10 @@ def test_leaks_of_two_classes() -> None:
 def test_leaks_of_several_classes_and_numbers() -> None:
     """Cells of a number tell classes; ranks tell numbers."""
     classes = RNG.integers(0, 4, N_ROWS)
-    assert "tells the target" in check_one([f"c{one}" for one in classes], target=classes)[1]
-    assert "tells the target" in check_one(classes + 0.0, target=classes)[1]
+    assert "predicts the target" in check_one([f"c{one}" for one in classes], target=classes)[1]
+    assert "predicts the target" in check_one(classes + 0.0, target=classes)[1]
     numbers = RNG.normal(size=N_ROWS)
-    assert "tells the target" in check_one(np.exp(numbers), target=numbers)[1]
+    assert "predicts the target" in check_one(np.exp(numbers), target=numbers)[1]
     assert check_one(numbers + RNG.normal(size=N_ROWS), target=numbers)[1] == ""
 
 
@@ -248,7 +248,7 @@ def test_sentinels_and_spellings_are_told() -> None:
     doubts = {str(check.name): check.doubts for check in check_columns(table)}
     assert doubts["age"] == (
         f"holds -999 in 10 cells, far outside its other numbers ({age[np.arange(200) % 20 > 0].min():g} to "
-        f"{age[np.arange(200) % 20 > 0].max():g}): if that stands for a missing one, empty the cells",
+        f"{age[np.arange(200) % 20 > 0].max():g}): if that means missing, empty the cells",
     )
     told = "spells one category in several ways, such as 'M' and 'm': write 2 of its values alike first"
     assert doubts["sex"] == (told,)

@@ -30,9 +30,6 @@ class Plain(Noise):
     norm: ClassVar[int] = 1
     parameter: ClassVar[str] = "scale"
 
-    def __post_init__(self) -> None:
-        self._check()
-
     def failure_at(self, radius: ArrayLike) -> Any:
         return self.cdf(-np.asarray(radius, dtype=np.float64) / self.scale)
 

@@ -1,9 +1,12 @@
-"""Array types, read-only arrays, and the constants of double precision, for all rooms. Must not know anything else."""
+"""Array types, what counts as a number, read-only arrays, and the constants of double precision, for all rooms.
+
+Must not know anything else.
+"""
 
 from __future__ import annotations
 
 from dataclasses import fields
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +14,10 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+Numbers = NDArray[Any]
+"""Numbers of any type: doubles, whole numbers of 1 to 8 bytes, booleans."""
+Entries = Any
+"""One number or an array of them: what is written with operators works on both."""
 Labels = NDArray[Any]
 """Labels of classes: whole numbers, texts or booleans."""
 Targets = NDArray[Any]
@@ -25,6 +32,16 @@ TINY = 2.0**-1022
 """Smallest normal double: what stands in for a positive probability that is too small to be represented."""
 
 AnyArray = TypeVar("AnyArray", bound=NDArray[Any])
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a value is a real number, of Python or NumPy; a boolean is none."""
+    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether a value is a whole number by its type; a boolean is none."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def freeze(array: AnyArray) -> AnyArray:

@@ -101,7 +101,9 @@ def name_gaps(name: Callable[[int], str | int]) -> Iterator[None]:
 def refuse_masked(X: object) -> None:
     """Refuse a masked array, whose mask every cast would drop."""
     if isinstance(X, np.ma.MaskedArray):
-        raise ValueError("`X` must be an ordinary array, got a masked one: fill its gaps first (`X.filled(...)`).")
+        raise ValueError(
+            "`X` must be an ordinary array, got a masked one: fill the masked values first (`X.filled(...)`)."
+        )
 
 
 def cast_exactly(values: Cells, name: Callable[[int], str | int] = _name_by_number) -> FloatArray:

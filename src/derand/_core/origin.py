@@ -16,6 +16,12 @@ import numpy as np
 from derand._core.arrays import Cells, IntArray
 from derand._core.later import import_extra
 
+Cell = Any
+"""What stands in a cell of a table: a number, text, a date, a boolean or None."""
+Fitted = Any
+"""A fitted estimator, model or step, ours or of another library, or a part of one."""
+Frame = Any
+"""A table of pandas, polars or pyarrow, or an array: a type that depends on what users gave."""
 Columns = Mapping[str, Cells]
 """Arrays of one length, by name."""
 
@@ -29,7 +35,7 @@ def find_library(X: object) -> str | None:
     return None
 
 
-def take_rows(X: Any, rows: object) -> Any:
+def take_rows(X: Frame, rows: object) -> Frame:
     """Some rows of a frame or an array, by an array of their numbers."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]
@@ -63,7 +69,7 @@ class Origin:
         """The same for some of the rows, by an array of their numbers."""
         return self if self.index is None else replace(self, index=self.index.take(rows))
 
-    def make_table(self, columns: Columns) -> Any:
+    def make_table(self, columns: Columns) -> Frame:
         """A table of this library with these columns; NaN is null where the library has both."""
         return {"pandas": self._make_pandas, "polars": _make_polars, "pyarrow": _make_pyarrow}[self.library](columns)
 
@@ -100,15 +106,15 @@ class Tabular:
         """The same, as results about the rows of this table: its index and its library are kept."""
         return replace(self, origin=Origin.find(X))  # type: ignore[type-var]
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> object:
         """A pandas frame, one line per row; it has the index of the pandas frame that the rows came from."""
         return Origin("pandas", self.index).make_table(self.list_columns())
 
-    def to_polars(self) -> Any:
+    def to_polars(self) -> object:
         """A polars frame, one line per row; NaN is null."""
         return Origin("polars").make_table(self.list_columns())
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> Frame:
         """A table of the library that the rows came in: pandas (with its index), polars or pyarrow; pandas for arrays.
 
         Examples

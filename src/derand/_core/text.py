@@ -13,10 +13,12 @@ import math
 import re
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_DOWN, ROUND_FLOOR, ROUND_HALF_EVEN, ROUND_UP, Context, Decimal
-from typing import Literal
+from typing import Any, Literal
 
 JsonPlain = None | bool | int | float | str | list["JsonPlain"] | dict[str, "JsonPlain"]
 """What JSON can hold; every float is finite."""
+Facts = dict[str, Any]
+"""Figures, texts and lists by name, such as what a command prints by `--json`, or arguments by name."""
 
 _WIDE = Context(prec=400)
 """Enough digits for any double with some decimals; the usual 28 end at 1e28."""
@@ -257,10 +259,7 @@ def join_words(parts: list[str]) -> str:
 def make_printable(text: str) -> str:
     """Text for a terminal: what would control it, reverse its direction or is no character is written as an escape.
 
-    Parameters
-    ----------
-    text : str
-        Line ends and tabs stay.
+    Line ends and tabs stay.
 
     Examples
     --------

@@ -8,8 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 from itertools import pairwise, starmap
 
-import numpy as np
-
+from derand._core.arrays import is_whole
 from derand._core.progress import count
 
 _MOST_PARTS = 8  # memory is busy then
@@ -26,7 +25,7 @@ def count_threads(n_jobs: int | None = None) -> int:
     """
     if n_jobs is None or n_jobs == -1:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if isinstance(n_jobs, bool) or not isinstance(n_jobs, int | np.integer) or n_jobs < 1:
+    if not is_whole(n_jobs) or n_jobs < 1:
         raise ValueError(f"`n_jobs` must be a positive number of threads, -1 or None, got {n_jobs!r}.")
     return int(n_jobs)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 
-import numpy as np
+from derand._core.arrays import is_number
 
 _ALIKE = 0.7  # "age" is no slip of "garage"
 _LARGEST_SCALE = 1e300  # differences of finite numbers that overflow are then too many scales to matter
@@ -16,7 +16,7 @@ _LARGEST_SCALE = 1e300  # differences of finite numbers that overflow are then t
 
 def as_positive(value: object, what: str) -> float:
     """A positive number of a size that can be computed with; `what` names it in the error."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
+    if not is_number(value):
         raise TypeError(f"{what} must be a positive number, got {value!r}.")
     if not 1 / _LARGEST_SCALE < value < _LARGEST_SCALE:
         raise ValueError(f"{what} must be positive and finite, between 1e-300 and 1e300, got {value!r}.")

@@ -4,7 +4,16 @@
 does all that a `derand.toml` says, `commands/` is the command line over them. `demo` and `warm_up` need no table.
 """
 
-from typing import Any
+from collections.abc import Callable
 
-Summary = dict[str, Any]
+from derand._core.text import Facts
+
+Spell = Callable[[str], str]
+"""How a parameter is named in errors."""
+Summary = Facts
 """What a job tells: plain numbers, text, lists and dicts, which `--json` prints as they are."""
+
+
+def quote_parameter(parameter: str) -> str:
+    """A parameter as errors of Python functions name it."""
+    return f"`{parameter}`"

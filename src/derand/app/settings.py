@@ -157,7 +157,7 @@ def _list_rules() -> Sequence[str]:
 def _list_models() -> Sequence[str]:
     from derand.estimators import REGRESSORS, TRAINERS
 
-    return tuple({**REGRESSORS, **TRAINERS})
+    return tuple(dict.fromkeys([*REGRESSORS, *TRAINERS]))
 
 
 def _list_classifiers() -> Sequence[str]:
@@ -201,7 +201,7 @@ _COST = Option(
     comment="what mistakes cost",
     metavar="false_negative=5,false_positive=1",
 )
-_WHOLE = Option("Columns that held whole numbers alone in training stay whole, and 0/1 stays 0/1.", "truth")
+_WHOLE = Option("Columns of whole numbers in training stay whole, and 0/1 stays 0/1.", "truth")
 _RULE = Option(
     "How the answer is found: vote (of noisy copies) or mean (of their scores).",
     shown="the model's own",
@@ -213,7 +213,7 @@ _IDENTITY = Option(
     metavar="COLUMN",
 )
 _DATES = Option(
-    "A column of dates to learn from, as days; later files are read alike. Repeatable.",
+    "A column of dates to learn from, as days; later files are read in the same way. Repeatable.",
     "texts",
     section="data",
     comment="dates to learn from, as days since 1970-01-01",
@@ -439,7 +439,7 @@ class ImportSettings:
         shown="mean",
         choices=_list_rules,
     )
-    decision_threshold: float | None = _option(replace(_DECISION_THRESHOLD, shown="where the model cuts"))
+    decision_threshold: float | None = _option(replace(_DECISION_THRESHOLD, shown="that of the model"))
     cost: Mapping[str, float] | None = _option(_COST)
     trust_pickle: bool = _option(
         "Open a pickle, which runs whatever code it holds: only if you trust it.", "truth", default=False
@@ -454,7 +454,7 @@ class ThreatFlags:
     SECTION: ClassVar[str] = ""
 
     norm: str | None = _option(
-        "Norm of the ball: 0, 1, 2, inf, or none: limits alone say what may change; auto: the model's own.",
+        "Norm of the ball: 0, 1, 2, inf, or none: only limits say what may change; auto: the model's own.",
         shown="auto",
         choices=("auto", "0", "1", "2", "inf", "none"),
     )
@@ -467,6 +467,11 @@ class ThreatFlags:
     frozen: Sequence[str] = _texts("A column that does not change. Repeatable.")
     units: Sequence[str] = _texts(
         "What counts as a change of 1; other columns keep the model's units. Repeatable.", "COLUMN=NUMBER"
+    )
+    linked: Sequence[str] = _texts(
+        "A number that follows from two others, such as debt_ratio=debt/income or left=due-paid; +-0.005 behind it "
+        "where it is rounded. Without noise and norm. Repeatable.",
+        "COLUMN=FORMULA",
     )
     l0: int | None = _option(
         "How many categorical columns may change at the same time.",
@@ -559,7 +564,7 @@ class CertifySettings:
     )
     rule: str | None = _option(_RULE)
     proof: str = _option(
-        "What may prove a radius: best, or paper for the paper's proof alone.",
+        "What may prove a radius: best, or paper for the paper's proof only.",
         default="best",
         choices=("best", "paper"),
     )
@@ -648,7 +653,7 @@ class AuditSettings:
         "Which rows, where not all are looked at.",
         "whole",
         comment="which ones",
-        shown="drawn anew each time",
+        shown="another sample each time",
         least=0,
     )
     output: PathLike | None = _option("Where to write row, claimed, proven, verdict and claim of each row.", "name")
@@ -662,7 +667,7 @@ class ProveSettings:
     ----------
     protected : sequence of str
         Columns that must not change an answer; they change together.
-    monotone, radius, norm, unseen, missing, rule, noise
+    monotone, radius, norm, unseen, missing, rule, noise, budget
         As for `prove` of a classifier.
     domain : mapping of column to pair or list
         As for `prove`.
@@ -693,6 +698,9 @@ class ProveSettings:
     norm: str = _option("Norm of that radius.", default="inf", choices=("1", "2", "inf"))
     rule: str | None = _option(_RULE)
     noise: Noise | str | float | None = _option("none: the model as deployed, with --rule mean.", "noise")
+    budget: int | None = _option(
+        "Nodes that each search of a model with trees may look at.", "whole", metavar="NODES", shown="20000", least=1
+    )
     target: str | None = _option("Column of the table that is no feature, as for `derand certify`.")
 
 
@@ -707,7 +715,7 @@ class ReportFileSettings:
     train : path-like or None
         The training table, with the target: a surrogate trained on it without noise becomes a baseline. For classes.
     subgroups : sequence of str
-        Columns whose groups are compared; they need not be features. For classes.
+        Columns whose groups are compared; they need not be features.
     radius, l0, title, rule, noise, what_if, configuration, notes, protected
         As for Report.
     class_names : mapping of str to str, or None
@@ -726,6 +734,10 @@ class ReportFileSettings:
         As for Report. For numbers.
     left_out : sequence of str
         As for Report; without it is told which columns of the file the model does not read.
+    one_page : bool
+        Only the page to sign, which prints to one A4 page: .html or .pdf.
+    page : path-like or None
+        Where the page to sign goes as well.
     """
 
     SECTION: ClassVar[str] = "report"
@@ -738,7 +750,6 @@ class ReportFileSettings:
         "A column of subgroups. Repeatable.",
         flag="--subgroup",
         comment="columns whose groups are compared",
-        task=CLASSES,
     )
     radius: float | None = _option(
         "The radius that the text speaks of; for numbers that of their intervals.",
@@ -793,9 +804,61 @@ class ReportFileSettings:
         "A column that must not change an answer: promises about every row are added. Repeatable.",
         task=CLASSES,
     )
+    one_page: bool = _option(
+        "Only the page to sign, which prints to one A4 page.",
+        "truth",
+        default=False,
+        comment="also one_page.html, a page to sign",
+    )
     configuration: str | None = None
     notes: Sequence[str] = ()
     left_out: Sequence[str] = ()
+    page: PathLike | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MonitorSettings:
+    """What `monitor_file` is asked for.
+
+    Attributes
+    ----------
+    target : str or None
+        Column with the true labels of the batches.
+    subgroups : sequence of str
+        Columns whose groups are looked at; they need not be features.
+    train : path-like or None
+        The training table, for the ranges of its numbers.
+    radius, rule, noise, rate, title
+        As for `derand.Monitor`.
+    threat : Threat, path-like or None
+        What may change, or a TOML file that says so. None is the model's `default_threat`.
+    changes : mapping
+        Fields of Threat that differ from those of the model's `default_threat`; not beside `threat`.
+    """
+
+    SECTION: ClassVar[str] = ""
+
+    target: str | None = _option(replace(_TARGET, help="Column with the true labels, to compare right answers."))
+    subgroups: Sequence[str] = _texts("A column of subgroups. Repeatable.", flag="--subgroup")
+    train: PathLike | None = _option("The training table, to count numbers beyond its ranges.", "file")
+    radius: float | None = _option(
+        "Which certified radius counts as holding, where the threat has a ball.",
+        "number",
+        shown="0.25, in norm 0 one column",
+        unit=_OF_SCALING,
+    )
+    rule: str | None = _option(_RULE)
+    noise: Noise | str | float | None = _option("none: the model as deployed, with --rule mean.", "noise")
+    rate: float = _option(
+        "Highest probability of an alarm of a batch where nothing has changed.", "share", default=0.05
+    )
+    title: str | None = _option("Title of the page.")
+    threat: Threat | PathLike | None = _option(
+        "What may change, in a file instead of --norm, --limits, ..., --l0 and --missing.",
+        "file",
+        metavar="FILE.toml",
+    )
+    changes: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -845,7 +908,7 @@ class RunSettings:
         "A saved model.",
         flag=None,
         section="model",
-        comment="a model of `derand train` or `derand import`, in place of all these keys",
+        comment="a model of `derand train` or `derand import`, instead of all these keys",
     )
     certified: str = _option(
         "Certificates.",
@@ -863,7 +926,7 @@ class RunSettings:
         flag=None,
         key="output",
         section="report",
-        comment=".html, .md, .tex or .json",
+        comment=".html, .pdf, .md, .tex or .json",
     )
     folder: str = _option(
         "Where results go.",

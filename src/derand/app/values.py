@@ -17,21 +17,15 @@ if TYPE_CHECKING:
 
 RECORD = "run.json"
 """The record of a run, beside its results."""
+EVIDENCE = "evidence.md"
+"""The facts of a run in words, beside its report."""
 MODEL = "model.json"
 """The model that a run trains."""
 _MISTAKES = "false_negative=5,false_positive=1"
 
 
 def require_choice(option: str, value: str, choices: Sequence[str]) -> None:
-    """Refuse the value of an option that is none of the choices.
-
-    Parameters
-    ----------
-    option : str
-        As the user writes it, such as "--scaling".
-    value : str
-    choices : sequence of str
-    """
+    """Refuse the value of an option, named as the user writes it, that is none of the choices."""
     if value not in choices:
         raise ValueError(f"{option} must be one of {', '.join(choices)}, got {value!r}.")
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand._core.arrays import FloatArray, Frozen, IntArray, freeze
+from derand._core.arrays import FloatArray, Frozen, IntArray, freeze, is_whole
 from derand._core.later import import_extra
-from derand._core.origin import refuse_other_rows
+from derand._core.origin import Frame, refuse_other_rows
 from derand._core.progress import count, counting
 from derand.auditing._balls import require_flint
 from derand.auditing._machine import MachineCheck, check_machine, find_failed
@@ -106,7 +106,7 @@ class Audit(Frozen):
         machine = "" if not find_failed(self.machine) else ", on a machine that failed its tests"
         return f"<Audit: {held} of {len(self)} rows proven, out of a table of {self.n_rows}{machine}>"
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> Frame:
         """A pandas frame with the columns row, claimed, proven, verdict, claim and seconds."""
         pd = import_extra("pandas", None, "A pandas frame of results")
         names = ("row", "claimed", "proven", "verdict", "claim", "seconds")
@@ -238,7 +238,7 @@ def _as_table(model: Model, X: ArrayLike, certificates: Claimed) -> FloatArray:
 
 def choose_rows(n_rows: int, wanted: int | None, random_state: int) -> IntArray:
     """Which rows of a table are looked at: all, or so many at random, in order."""
-    if wanted is not None and (isinstance(wanted, bool) or not isinstance(wanted, int | np.integer) or wanted < 1):
+    if wanted is not None and (not is_whole(wanted) or wanted < 1):
         raise ValueError(f"`rows` must be a number of rows, 1 or larger, or None for all, got {wanted!r}.")
     if wanted is None or wanted >= n_rows:
         return np.arange(n_rows)

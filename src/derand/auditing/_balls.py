@@ -23,6 +23,8 @@ from derand._core.later import import_extra
 from derand._core.units import require_numbered
 from derand.noise import Noise
 
+Told = dict[str, Any]
+"""A term as its `describe()` tells it."""
 Ball = Any
 """A real number that lies within an interval: `flint.arb`, which has no type stubs."""
 

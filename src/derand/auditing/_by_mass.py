@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from typing import Any
 
 from derand.auditing._balls import Ball, as_ball, use_bits
 from derand.auditing._claim import Claim, Move
@@ -188,9 +187,9 @@ class MassProof:
         return total if noise.norm == 1 else total.sqrt()
 
 
-def _merge_boxes(scores: Sequence[int], sides: Sequence[Sequence[Any]]) -> tuple[list[int], list[Any]]:
+def _merge_boxes(scores: Sequence[int], sides: Sequence[Sequence[Ball]]) -> tuple[list[int], list[Ball]]:
     """Boxes of equal score as one cell each; the mass of a box is the product of those of its sides."""
-    merged: dict[int, Any] = {}
+    merged: dict[int, Ball] = {}
     for score, masses in zip(scores, itertools.product(*sides), strict=True):
         mass = masses[0]
         for one in masses[1:]:

@@ -64,7 +64,7 @@ class Claim:
         """How some numbers may move, each by the radius at most."""
         moves = []
         for one in axes:
-            move = Move(*self.threat.interval(one.feature, one.x), self.threat.unit(one.feature))
+            move = Move(*self.threat.reach(one.feature, self.row.tolist()), self.threat.unit(one.feature))
             if self.threat.norm and not math.isinf(radius):  # norm 0 has no such ball
                 move = Move(*cut_to_ball(one.x, move, radius), move.unit)
             step = self.threat.step(one.feature)

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from derand._core.arrays import FloatArray
-from derand.auditing._balls import Ball, as_ball, as_ball_noise, use_bits
+from derand.auditing._balls import Ball, Told, as_ball, as_ball_noise, use_bits
 from derand.auditing._oriented import bound_decrease, read_table
 from derand.auditing._predictions import PairwiseProof
 from derand.auditing._threat import AllowedChanges
@@ -140,7 +140,7 @@ class _LinearSum:
             else:
                 raise ValueError(f"A term of kind {term.kind!r} beside lines cannot be audited.")
 
-    def _read_line(self, told: dict[str, Any], plus: int, minus: int | None) -> None:
+    def _read_line(self, told: Told, plus: int, minus: int | None) -> None:
         number = float(self.row[told["feature"]])
         if math.isnan(number):  # a constant, which nothing moves
             product, error = _subtract_numbers(told, "missing", "missing_errors", plus, minus)
@@ -167,7 +167,7 @@ class _LinearSum:
         for at, slope, inexact in self.slopes:
             unit = Fraction(1) if self.threat.norm in (0, None) else self.threat.unit(at)
             error, x = inexact + rounding * abs(slope), float(self.row[at])
-            reached = self.threat.interval(at, x)
+            reached = self.threat.reach(at, self.row.tolist())
             ends = [None if math.isinf(end) else abs(Fraction(end) - Fraction(x)) for end in reached]
             if abs(slope) > error:
                 ends = [ends[0] if (slope > 0) == bool(side) else ends[1]]
@@ -183,9 +183,7 @@ class _LinearSum:
         return clears(margin, movers, self.threat.norm, radius, strictly=strictly)
 
 
-def _subtract_numbers(
-    told: dict[str, Any], name: str, of_errors: str, plus: int, minus: int | None
-) -> tuple[Fraction, Fraction]:
+def _subtract_numbers(told: Told, name: str, of_errors: str, plus: int, minus: int | None) -> tuple[Fraction, Fraction]:
     """One number of a line, or the difference of two, and how far it may be off."""
     if name not in told:
         raise ValueError(f"A row has no number for the line of column {told['feature']}, which refuses missing ones.")
@@ -196,7 +194,7 @@ def _subtract_numbers(
     return Fraction(values[plus]) - Fraction(values[minus]), Fraction(errors[plus]) + Fraction(errors[minus])
 
 
-def _subtract_table(told: dict[str, Any], plus: int, minus: int | None) -> dict[str, Any]:
+def _subtract_table(told: Told, plus: int, minus: int | None) -> Told:
     """A table of one output, the difference of two of its outputs."""
     if minus is None:
         return told
@@ -204,7 +202,7 @@ def _subtract_table(told: dict[str, Any], plus: int, minus: int | None) -> dict[
     def take(scores: Any) -> int:
         return int(scores[plus]) - int(scores[minus])
 
-    rest: dict[str, Any] = {name: take(told[name]) for name in ("other", "missing") if name in told}
+    rest: Told = {name: take(told[name]) for name in ("other", "missing") if name in told}
     return {**told, "scores": [take(scores) for scores in told["scores"]], **rest}
 
 

@@ -14,7 +14,6 @@ import itertools
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,9 +69,9 @@ def enumerate_mass(terms: Sequence[tuple[Sequence[int], Sequence[Ball | Fraction
     >>> float(enumerate_mass([coin, coin, coin], 1))
     0.5
     """
-    sums: dict[int, Any] = {0: as_ball(1.0)}
+    sums: dict[int, Ball] = {0: as_ball(1.0)}
     for scores, masses in terms:
-        grown: dict[int, Any] = {}
+        grown: dict[int, Ball] = {}
         for (total, known), (score, mass) in itertools.product(sums.items(), zip(scores, masses, strict=True)):
             grown[total + score] = grown.get(total + score, as_ball(0.0)) + known * as_ball(mass)
         sums = grown
@@ -135,11 +134,12 @@ def _tilt_terms(
     return laws, scale
 
 
-def _weigh(masses: Sequence[Any]) -> Any:
+def _weigh(masses: Sequence[Ball]) -> Ball:
     """What masses are divided by, so that they add up to about 1: no double, which may be smaller than all of these."""
     if all(isinstance(mass, Fraction) for mass in masses):
         return sum(masses, Fraction(0)) or Fraction(1)
-    total = sum(masses, as_ball(0.0)).upper()
+    total: Ball = sum(masses, as_ball(0.0))
+    total = total.upper()
     return total if total > 0 else as_ball(1.0)
 
 
@@ -212,7 +212,7 @@ def _limit_sum(first: _Law, second: _Law, cut: int) -> int:
 
 def _add_pairs(first: list[int], second: list[int], tilt: float, cut: int, bits: int) -> int:
     """The tilted mass of all pairs up to the cut, each times exp(-tilt * its distance from it); scale 2**(2 bits)."""
-    ratio: Any = ceil_scaled((-as_ball(tilt)).exp(), bits) if tilt else 1 << bits
+    ratio: Ball = ceil_scaled((-as_ball(tilt)).exp(), bits) if tilt else 1 << bits
     almost_one = (1 << bits) - 1
     running, below = 0, []
     for mass in itertools.islice(itertools.chain(second, itertools.repeat(0)), cut + 1):

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from derand.auditing._balls import Told
 from derand.auditing._threat import AllowedChanges
 from derand.model import Contrast
 
@@ -132,10 +133,10 @@ class SumFacts:
 
     def __init__(self, contrast: Contrast) -> None:
         self._contrast = contrast
-        self.curves: dict[Any, Any] = {}
+        self.curves: dict[object, Any] = {}
 
     @cached_property
-    def terms(self) -> list[tuple[str, dict[str, Any]]]:
+    def terms(self) -> list[tuple[str, Told]]:
         """Kind and description of each term."""
         return [(term.kind, term.describe()) for term in self._contrast.terms]
 
@@ -146,7 +147,7 @@ class SumFacts:
         return [int(one.max() - one.min()) for one in scores if one.max() > one.min()]
 
     @cached_property
-    def _moving(self) -> list[dict[str, Any]]:
+    def _moving(self) -> list[Told]:
         """The terms on which noise acts."""
         return [told for term, (_, told) in zip(self._contrast.terms, self.terms, strict=True) if term.axes]
 
@@ -203,12 +204,12 @@ def _flatten(scores: Sequence[Any]) -> list[int]:
     return [int(score[0]) if isinstance(score, Sequence) else int(score) for score in scores]
 
 
-def _list_edges(told: dict[str, Any]) -> list[Any]:
+def _list_edges(told: Told) -> list[Any]:
     """The edges of each column of a term."""
     return list(told["edges"]) if "features" in told else [told["edges"]]
 
 
-def _bound_excess(told: dict[str, Any]) -> float:
+def _bound_excess(told: Told) -> float:
     """How much mass all boxes of a term can have too much together (kernels/README.md, step 10)."""
     joint = len(told["scores"]) + len(told["features"]) + 4
     return 3.01 * _TAIL_ERROR * sum(map(len, told["edges"])) + 2.01 * _EPSILON * joint
@@ -254,7 +255,7 @@ def read_condition(
     return Condition(tuple(functions), tuple(missable) if threat.missing else (), threshold, bool(label))
 
 
-def _read_function(told: dict[str, Any], row: Sequence[float], sign: int, threat: AllowedChanges) -> Function:
+def _read_function(told: Told, row: Sequence[float], sign: int, threat: AllowedChanges) -> Function:
     missing = told.get("missing")
     return Function(
         (Axis(told["feature"], float(row[told["feature"]]), tuple(told["edges"])),),
@@ -263,7 +264,7 @@ def _read_function(told: dict[str, Any], row: Sequence[float], sign: int, threat
     )
 
 
-def _read_grid(told: dict[str, Any], row: Sequence[float], sign: int, threat: AllowedChanges) -> Function:
+def _read_grid(told: Told, row: Sequence[float], sign: int, threat: AllowedChanges) -> Function:
     """A term of several columns; numbers that are missing are looked up."""
     missing = told.get("missing", [0] * len(told["features"]))
     shape = [len(edges) + 1 + gap for edges, gap in zip(told["edges"], missing, strict=True)]
@@ -288,13 +289,14 @@ def _read_grid(told: dict[str, Any], row: Sequence[float], sign: int, threat: Al
     return Function(tuple(axes), tuple(scores), is_grid=True)
 
 
-def read_table(told: dict[str, Any], value: float, threat: AllowedChanges) -> tuple[int, list[int]]:
+def read_table(told: Told, value: float, threat: AllowedChanges) -> tuple[int, list[int]]:
     """The score of a category, and all that it may change to."""
     known = dict(zip(told["categories"], _flatten(told["scores"]), strict=True))
-    missing = told.get("missing", told["other"])
+    other = int(told["other"])
+    missing = int(told.get("missing", other))
 
     def score(code: float) -> int:
-        return int(missing if math.isnan(code) else known.get(code, told["other"]))
+        return missing if math.isnan(code) else known.get(code, other)
 
     if told["feature"] in threat.may_become:
         return score(value), [score(float(code)) for code in threat.may_become[told["feature"]]]

@@ -2,7 +2,7 @@
 
 Two classes are compared in one sum, each pair of several classes in a sum of its own. The label is the class that wins
 all of its comparisons, and where there is none the one whose worst comparison is best (docs/theory.md, section 12).
-Where a number is predicted, a level is a label (docs/regression.md). Owns the way from a prediction to these sums, and
+For regression, a level is a label (docs/theory.md, section 15). Owns the way from a prediction to these sums, and
 from an end of an interval, a double, to the claim of two classes that it stands for: the score that the number is
 rounded from, or for expected scores the level with what the program's own arithmetic may be off by. Must not know how
 anything is proven of one sum, nor tables or files.

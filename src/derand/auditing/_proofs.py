@@ -43,7 +43,7 @@ class RowProof:
     def holds_each(self, label: int, radius: float) -> bool:
         """The same where every change of numbers that go missing or appear may have a proof of its own.
 
-        The ends of a median are found in this way (docs/regression.md).
+        The ends of a median are found in this way (docs/theory.md, section 15).
         """
         if self.holds(label, radius):
             return True

@@ -10,7 +10,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -224,7 +223,7 @@ class LabelClaims(RowClaims):
         self._runner_up = None if certificates.runner_up is None else self._read_code(certificates.runner_up)
         self._prediction = read(row)
 
-    def _read_code(self, labels: NDArray[Any]) -> int:
+    def _read_code(self, labels: NDArray[np.generic]) -> int:
         """The number of the class that the row has among some labels; -1 where the model has none of that name."""
         codes = np.flatnonzero(self._certificates.classes == labels[self._at])
         return int(codes[0]) if codes.size and codes[0] < self._model.n_classes else -1

@@ -9,7 +9,7 @@ is allowed. Must not know noise, labels or proofs.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Self
@@ -40,7 +40,7 @@ class AllowedChanges:
     unseen : bool
     frozen : frozenset of int
     limits : dict of int, or "*", to limit
-    domain, steps, may_become : dict of int to ends, step or codes
+    domain, steps, may_become, linked : dict of int to ends, step, codes or link
     """
 
     norm: float | None = None
@@ -53,6 +53,7 @@ class AllowedChanges:
     domain: Mapping[Any, tuple[float, float]] = field(default_factory=dict)
     steps: Mapping[Any, float] = field(default_factory=dict)
     may_become: Mapping[Any, tuple[Any, ...]] = field(default_factory=dict)
+    linked: Mapping[Any, tuple[Any, str, Any, float]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, threat: Threat, model: Model) -> Self:
@@ -70,6 +71,7 @@ class AllowedChanges:
             threat.domain,
             threat.steps,
             threat.may_become,
+            threat.linked,
         )
 
     def require_inside(self, rows: FloatArray) -> None:
@@ -82,6 +84,37 @@ class AllowedChanges:
                     f"`domain` of the certificates' threat must hold the rows' own values, got [{least}, {most}] for "
                     f"column {column} and {own[outside[0]]} in row {outside[0]}."
                 )
+        for column, link in self.linked.items():
+            for at, row in enumerate(rows.tolist()):
+                if not (math.isnan(row[column]) or self._keeps(row[column], row, link)):
+                    raise ValueError(
+                        f"`linked` of the certificates' threat must hold in the rows themselves, got {row[column]} for "
+                        f"column {column} in row {at}."
+                    )
+
+    def reach(self, column: int, row: Sequence[float]) -> tuple[float, float]:
+        """`interval` of a number of a row: of a linked one what follows from the ends of the others.
+
+        Quotients and differences are computed as fractions and rounded to nearest, as doubles are. Where a divisor may
+        be 0, or an end is infinite, anything follows.
+        """
+        if column not in self.linked or math.isnan(row[column]):
+            return self.interval(column, row[column])
+        left, sign, right, tolerance = self.linked[column]
+        lefts, rights = self.reach(left, row), self.reach(right, row)
+        is_open = not all(map(math.isfinite, (*lefts, *rights)))
+        if is_open or (sign == "/" and rights[0] <= 0 <= rights[1]):
+            return -math.inf, math.inf
+        corners = [_follow(one, sign, other) for one in lefts for other in rights]
+        return _add(min(corners), -tolerance), _add(max(corners), tolerance)
+
+    def _keeps(self, value: float, row: Sequence[float], link: tuple[Any, str, Any, float]) -> bool:
+        """Whether a number follows from the others of its row."""
+        left, sign, right, tolerance = link
+        if not (math.isfinite(row[left]) and math.isfinite(row[right])) or (sign == "/" and row[right] == 0):
+            return False
+        expected = _follow(row[left], sign, row[right])
+        return _add(expected, -tolerance) <= value <= _add(expected, tolerance)
 
     def interval(self, column: int, own: float) -> tuple[float, float]:
         """The least and the largest double that a number may become, both included; its own where it is fixed.
@@ -121,7 +154,13 @@ class AllowedChanges:
         gaps = {at for at in numbers if any(map(math.isnan, pairs[at]))}
         if len(codes) > self.l0 or len(gaps) > self.missing:
             return False
-        return all(self._allows_number(at, *pairs[at]) for at in numbers - gaps) and all(
+        own, new = row.tolist(), changed.tolist()
+        for column, link in self.linked.items():
+            is_moved = not math.isnan(own[column]) and {column, link[0], link[2]} & moved
+            if is_moved and not self._keeps(new[column], new, link):
+                return False
+        read = numbers | {at for at in moved if any(at in (link[0], link[2]) for link in self.linked.values())}
+        return all(self._allows_number(at, own, new[at]) for at in read - gaps) and all(
             self._allows_code(model, at, pairs[at][1]) for at in codes
         )
 
@@ -137,8 +176,9 @@ class AllowedChanges:
             return sum((one ** int(self.norm) for one in away), Fraction(0)) <= Fraction(radius) ** int(self.norm)
         return max(away, default=Fraction(0)) <= Fraction(radius)
 
-    def _allows_number(self, column: int, x: float, z: float) -> bool:
-        low, high = self.interval(column, x)
+    def _allows_number(self, column: int, row: Sequence[float], z: float) -> bool:
+        x = row[column]
+        low, high = self.reach(column, row)
         if not low <= z <= high:
             return False
         step = self.step(column)
@@ -168,6 +208,11 @@ def _measure_limit(limit: str | float | tuple[float, float], own: float) -> tupl
         size = to_double(Fraction(share) * abs(Fraction(own)))
         return size, size
     return limit if isinstance(limit, tuple) else (limit, limit)
+
+
+def _follow(left: float, sign: str, right: float) -> float:
+    """The double nearest to a quotient or a difference."""
+    return to_double(Fraction(left) / Fraction(right) if sign == "/" else Fraction(left) - Fraction(right))
 
 
 def _add(own: float, change: float) -> float:
@@ -212,6 +257,11 @@ def _require_columns(threat: Threat, model: Model) -> None:
         "domain": (threat.domain, numbers, "numerical "),
         "steps": (threat.steps, numbers, "numerical "),
         "may_become": (threat.may_become, codes, "categorical "),
+        "linked": (
+            [at for one, link in threat.linked.items() for at in (one, link[0], link[2])],
+            numbers,
+            "numerical ",
+        ),
     }
     for name, (columns, known, sort) in named.items():
         for column in columns:

@@ -41,7 +41,7 @@ class SingleCase:
     """A function of one number under noise, with how its number may move."""
 
     def __init__(
-        self, function: Function, moves: Sequence[Move], noise: BallNoise, cap: int | None, curves: dict[Any, Any]
+        self, function: Function, moves: Sequence[Move], noise: BallNoise, cap: int | None, curves: dict[object, Any]
     ) -> None:
         (self.axis,), (self.move,), self._noise = function.axes, moves, noise
         key = (self.axis.feature, function.scores, cap)
@@ -93,7 +93,7 @@ class GridCase:
     """
 
     def __init__(
-        self, function: Function, moves: Sequence[Move], noise: BallNoise, cap: int | None, curves: dict[Any, Any]
+        self, function: Function, moves: Sequence[Move], noise: BallNoise, cap: int | None, curves: dict[object, Any]
     ) -> None:
         _refuse_large(function)
         lowest = min(function.scores)

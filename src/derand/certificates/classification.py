@@ -9,16 +9,18 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, overload
+from typing import overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from derand._core.arrays import FloatArray, IntArray, Numbers
 from derand._core.finite import cast_exactly, refuse_masked, require_finite, require_unchanged
-from derand._core.threads import count_threads, share_out
+from derand._core.threads import share_out
 from derand._core.units import require_numbered
 from derand.certificates.bounds.missing import fill_missing
 from derand.certificates.bounds.packing import MAX_SUPPORT, pack_terms, pose_problem
+from derand.certificates.bounds.tree_labels import is_sure_label
 from derand.certificates.bounds.worst_case import NORMS
 from derand.certificates.kinds import Kind, Linear, Majority, OneSum, Pairwise, Trees, kind_of
 from derand.certificates.results.certificates import Certificates, Distribution
@@ -34,6 +36,7 @@ from derand.certificates.rules.base import (
 )
 from derand.certificates.rules.registry import RULES, find_rule
 from derand.certificates.search.feasible_set import Target, are_same
+from derand.certificates.search.linked import follow_links
 from derand.certificates.search.tree_witnesses import settle_witnesses
 from derand.certificates.search.witness import Verifier, search_seen_first, shrink_witnesses
 from derand.kernels import DEFAULT_BACKEND, NotFiniteError, as_device
@@ -162,7 +165,7 @@ def certify(
 
 def certify_checked(
     model: Model,
-    rows: NDArray[Any],
+    rows: Numbers,
     noise: Noise | None,
     threats: Sequence[Threat],
     *,
@@ -175,21 +178,8 @@ def certify_checked(
 ) -> list[Certificates]:
     """`certify` for rows that were checked already: numbers of the model's width, missing only where it has a cell.
 
-    Parameters
-    ----------
-    model, noise, rule, proof, backend, n_jobs
-        As for `certify`.
-    rows : array of shape (n_rows, n_features)
-    threats : sequence of Threat
-        Alike but for `l0`.
-    must_look : bool
-        Whether nobody has looked for NaN and infinity yet: a device does so on its way, where it sees all columns.
-    search : TreeSearch
-        How models with trees are searched.
-
-    Returns
-    -------
-    list of Certificates, one per threat
+    `threats`: alike but for `l0`; there is a result for each. `must_look`: whether nobody has looked for NaN and
+    infinity yet: a device does so on its way, where it sees all columns.
     """
     check_request(rule, proof, noise, threats)
     if not threats:
@@ -210,7 +200,7 @@ def certify_checked(
 
 def certify_perturbed(
     model: Model,
-    rows: NDArray[Any],
+    rows: NDArray[np.generic],
     noise: Noise | None,
     perturbation: Perturbation,
     *,
@@ -256,7 +246,7 @@ def certify_perturbed(
     return results
 
 
-def _looks_on_device(kind: Kind, rows: NDArray[Any], query: Query) -> bool:
+def _looks_on_device(kind: Kind, rows: NDArray[np.generic], query: Query) -> bool:
     """Whether a device finds NaN and infinity, wherever they may not be, while it computes."""
     if as_device(query.kernels) is None or rows.dtype != np.float64:
         return False
@@ -267,9 +257,7 @@ def _looks_on_device(kind: Kind, rows: NDArray[Any], query: Query) -> bool:
     return query.rule.looks_on_device(pose_problem(kind.ensemble), query)
 
 
-def _add_witnesses(
-    certificates: Certificates, model: Model, rows: NDArray[Any], perturbation: Perturbation
-) -> Certificates:
+def _add_witnesses(certificates: Certificates, model: Model, rows: Numbers, perturbation: Perturbation) -> Certificates:
     """The same with what is known of rows that were not proven to hold within their limits."""
     flips, witness = np.zeros(len(certificates), dtype=bool), np.array(rows, dtype=np.float64)
     flipped = np.array(certificates.label)
@@ -280,17 +268,30 @@ def _add_witnesses(
         asked = model, certificates.noise, certificates.rule, perturbation
         target = Target(*asked)
         flips[at], witness[at] = search_seen_first(target, own, labels)
+        if perturbation.links:
+            flips[at], witness[at] = follow_links(target, own, labels, witness[at])
         found, at = flips[at], at[flips[at]]
         verifier = Verifier(*asked, own[found], labels[found], with_error=True)
         witness[at] = shrink_witnesses(verifier, witness[at])
-        changes[at] = code_changes(own[found], witness[at], model.categorical_features)
+        changes[at] = _code_changes(own[found], witness[at], target)
         flipped[at] = target.label(witness[at]) if at.size else flipped[at]
     return replace(certificates, flips=flips, witness=witness, flipped=flipped, _changes=changes)
 
 
-def _add_searched(certificates: Certificates, found: SearchedRows, target: Target, rows: NDArray[Any]) -> Certificates:
+def _code_changes(rows: FloatArray, witness: FloatArray, target: Target) -> NDArray[np.int8]:
+    """How each column was changed; linked ones follow, and do not count."""
+    changes = code_changes(rows, witness, target.model.categorical_features)
+    changes[:, [link.column for link in target.perturbation.links]] = 0
+    return changes
+
+
+def _add_searched(
+    certificates: Certificates, found: SearchedRows, target: Target, rows: NDArray[np.generic]
+) -> Certificates:
     """The same with what the search of a model with trees found."""
     own = np.asarray(rows, dtype=np.float64)
+    if target.perturbation.links:
+        found = _link_searched(found, target, own, certificates.label)
     settled = settle_witnesses(found, target, own, certificates.label)
     told = replace(certificates, witness=settled.witness)
     if target.perturbation.norm is None:
@@ -299,7 +300,7 @@ def _add_searched(certificates: Certificates, found: SearchedRows, target: Targe
         ties = at[flipped[at] == certificates.label[at]]  # within rounding the library alone has answered
         if ties.size and target.library is not None:
             flipped[ties] = target.library(settled.witness[ties])
-        changes = code_changes(own, settled.witness, target.model.categorical_features)
+        changes = _code_changes(own, settled.witness, target)
         told = replace(told, flips=settled.flips, flipped=flipped, _changes=changes)
     return replace(
         told,
@@ -309,8 +310,18 @@ def _add_searched(certificates: Certificates, found: SearchedRows, target: Targe
     )
 
 
+def _link_searched(found: SearchedRows, target: Target, rows: FloatArray, labels: IntArray) -> SearchedRows:
+    """What the search of trees found, as linked columns let it be; a row that is a tie as it is stays one."""
+    flips, witness = np.zeros(len(rows), dtype=bool), rows.copy()
+    is_own_tie = ~is_sure_label(target.model.members[0], rows)[1] if len(rows) else flips
+    at = np.flatnonzero((found.flips | found.is_tie) & ~is_own_tie)
+    if at.size:
+        flips[at], witness[at] = follow_links(target, rows[at], labels[at], found.witness[at])
+    return found._replace(flips=flips, witness=witness, is_tie=found.is_tie & ~flips)
+
+
 def _prefer_seen(
-    certificates: Certificates, model: Model, rows: NDArray[Any], perturbation: Perturbation, search: TreeSearch
+    certificates: Certificates, model: Model, rows: NDArray[np.generic], perturbation: Perturbation, search: TreeSearch
 ) -> Certificates:
     """The same with witnesses of categories that training saw, where there are such, in the place of others."""
     assert certificates.witness is not None
@@ -341,7 +352,7 @@ def read_request(
     proof: str = "best",
     *,
     must_look: bool = True,
-) -> tuple[Noise | None, NDArray[Any]]:
+) -> tuple[Noise | None, NDArray[np.generic]]:
     """The noise and the rows of a request, checked; `must_look` as for `read_rows`."""
     chosen = resolve_noise(noise, norm=threats[0].norm if threats else "auto")
     check_request(rule, proof, chosen, threats)
@@ -362,7 +373,7 @@ def check_request(rule: str, proof: str, noise: Noise | None, threats: Sequence[
 
 
 def resolve_rows(
-    threats: Threat | Sequence[Threat], model: Model, noise: Noise | None, rows: NDArray[Any]
+    threats: Threat | Sequence[Threat], model: Model, noise: Noise | None, rows: NDArray[np.generic]
 ) -> Perturbation:
     """Threats resolved for a model and rows; refused where they do not fit them."""
     found = resolve(threats, model, noise)
@@ -466,12 +477,10 @@ def distribution(
     return Distribution(lowest + step * np.arange(n_levels), pmf)
 
 
-def read_rows(
-    model: Model, X: ArrayLike, noise: Noise | None, n_jobs: int | None = 1, *, must_look: bool = True
-) -> NDArray[Any]:
-    """X as a numeric table that fits the model, finite wherever it must be. Keeps the dtype: blocks convert.
+def read_rows(model: Model, X: ArrayLike, noise: Noise | None, *, must_look: bool = True) -> Numbers:
+    """X as a numeric table that fits the model; it keeps its dtype, since blocks of rows are converted later.
 
-    Whoever looks for NaN and infinity later says that this need not.
+    NaN and infinity are refused where the model takes none, unless `must_look` is False.
     """
     refuse_masked(X)
     cells = np.asarray(X)
@@ -497,5 +506,5 @@ def read_rows(
     elif rows.dtype.itemsize > 4:  # smaller types are exact, and converted block by block
         rows = cast_exactly(rows)
     if must_look:
-        require_finite(rows, *model.number_columns, count_threads(n_jobs))
+        require_finite(rows, *model.number_columns)
     return rows

@@ -7,12 +7,12 @@ row of NEAREST_FLIPS (`search/attacks.py`). Must not know how rules and bounds c
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray, Numbers
 from derand.certificates.bounds.linear import bound_linear, label_linear, weigh_linear
 from derand.certificates.bounds.majority import combine_members, decide_votes, vote_share
 from derand.certificates.bounds.packing import pose_problem, pose_sum
@@ -40,11 +40,11 @@ class Kind(ABC):
         return cast(AdditiveEnsemble, self.model)
 
     @abstractmethod
-    def label(self, rows: NDArray[Any], query: Query) -> IntArray:
+    def label(self, rows: Numbers, query: Query) -> IntArray:
         """The label of each row: 0, 1, ..."""
 
     @abstractmethod
-    def bound(self, rows: NDArray[Any], query: Query) -> list[Bounds]:
+    def bound(self, rows: Numbers, query: Query) -> list[Bounds]:
         """What is proven about each row, for each budget of categorical changes."""
 
     def score(self, query: Query, n_rows: int) -> Score:
@@ -60,7 +60,7 @@ class Kind(ABC):
         raise TypeError(f"{type(self).__name__} has no one score.")
 
     @abstractmethod
-    def relate_to_range(self, rows: FloatArray, noise: Noise | None, is_one: NDArray[Any]) -> FloatArray:
+    def relate_to_range(self, rows: FloatArray, noise: Noise | None, is_one: NDArray[np.generic]) -> FloatArray:
         """Where the expected score of two classes lies between its extremes, -1 and 1, the threshold being 0."""
 
     def expect(self, rows: FloatArray, noise: Noise | None) -> FloatArray:
@@ -80,36 +80,36 @@ class Majority(Kind):
         assert model.weights is not None  # see `kind_of`
         self._weights, self._members = model.weights, [kind_of(member) for member in model.members]
 
-    def label(self, rows: NDArray[Any], query: Query) -> IntArray:
+    def label(self, rows: Numbers, query: Query) -> IntArray:
         """The label that outweighs the other one."""
         return decide_votes(self._label_members(rows, query), self._weights)
 
-    def bound(self, rows: NDArray[Any], query: Query) -> list[Bounds]:
+    def bound(self, rows: Numbers, query: Query) -> list[Bounds]:
         """What follows from the bounds of all members."""
         parts = [member.bound(rows, query) for member in self._members]
         return [combine_members(bounds, self._weights) for bounds in zip(*parts, strict=True)]
 
-    def share_votes(self, rows: NDArray[Any], query: Query) -> FloatArray:
+    def share_votes(self, rows: NDArray[np.generic], query: Query) -> FloatArray:
         """The weight of the members that vote for class 1, as a share."""
         votes = self._label_members(rows, query) ^ (self._weights < 0)[:, None]
         return vote_share(votes, np.abs(self._weights))
 
-    def relate_to_range(self, rows: FloatArray, noise: Noise | None, is_one: NDArray[Any]) -> FloatArray:
+    def relate_to_range(self, rows: FloatArray, noise: Noise | None, is_one: NDArray[np.generic]) -> FloatArray:
         """The share of the weight that votes for class 1."""
         return 2 * self.share_votes(rows, make_query(self.model, rows.shape[0], noise, RULES["mean"])) - 1
 
-    def _label_members(self, rows: NDArray[Any], query: Query) -> IntArray:
+    def _label_members(self, rows: NDArray[np.generic], query: Query) -> IntArray:
         return np.stack([member.label(rows, query) for member in self._members])
 
 
 class Linear(Kind):
     """A linear model of any number of classes, or a linear regression: noise changes neither labels nor scores."""
 
-    def label(self, rows: NDArray[Any], query: Query) -> IntArray:
+    def label(self, rows: Numbers, query: Query) -> IntArray:
         """The label by the exact sum of products."""
         return label_linear(self.ensemble, rows)
 
-    def bound(self, rows: NDArray[Any], query: Query) -> list[Bounds]:
+    def bound(self, rows: Numbers, query: Query) -> list[Bounds]:
         """The margin divided by the dual norm of the slopes, within limits."""
         return bound_linear(self.ensemble, rows, query)
 
@@ -130,7 +130,7 @@ class Linear(Kind):
         difference = self.ensemble.duel(0, 1)
         return np.asarray(difference.score(rows) - (difference.threshold or 0))
 
-    def relate_to_range(self, rows: FloatArray, noise: Noise | None, is_one: NDArray[Any]) -> FloatArray:
+    def relate_to_range(self, rows: FloatArray, noise: Noise | None, is_one: NDArray[np.generic]) -> FloatArray:
         """The score over its size and 1: it has no extremes."""
         margin = self.subtract_threshold(rows, noise) / self.ensemble.levels
         return np.asarray(margin / (1 + np.abs(margin)))
@@ -144,15 +144,15 @@ class Linear(Kind):
 class Pairwise(Kind):
     """A sum per class, of three classes or more: each row's class is compared with its rivals, two by two."""
 
-    def label(self, rows: NDArray[Any], query: Query) -> IntArray:
+    def label(self, rows: Numbers, query: Query) -> IntArray:
         """The class that wins all of its comparisons, or the one that is beaten least."""
         return label_classes(self.ensemble, rows, query)
 
-    def bound(self, rows: NDArray[Any], query: Query) -> list[Bounds]:
+    def bound(self, rows: Numbers, query: Query) -> list[Bounds]:
         """The worst comparison of each row."""
         return bound_classes(self.ensemble, rows, query)
 
-    def relate_to_range(self, rows: FloatArray, noise: Noise | None, is_one: NDArray[Any]) -> FloatArray:
+    def relate_to_range(self, rows: FloatArray, noise: Noise | None, is_one: NDArray[np.generic]) -> FloatArray:
         """Several classes have no one score."""
         raise ValueError("Scores can be related to their range for two classes only.")
 
@@ -164,11 +164,11 @@ class Pairwise(Kind):
 class Trees(Kind):
     """Trees over columns that they share, of any number of classes, or a number: searched, without noise."""
 
-    def label(self, rows: NDArray[Any], query: Query) -> IntArray:
+    def label(self, rows: Numbers, query: Query) -> IntArray:
         """The label by whole scores."""
         return label_trees(self.ensemble, np.asarray(rows, dtype=np.float64))
 
-    def bound(self, rows: NDArray[Any], query: Query) -> list[Bounds]:
+    def bound(self, rows: Numbers, query: Query) -> list[Bounds]:
         """What the search proves."""
         return bound_trees(self.ensemble, rows, query)
 
@@ -180,7 +180,7 @@ class Trees(Kind):
         """The score less the threshold."""
         return np.asarray(self.ensemble.score(rows) - (self.ensemble.threshold or 0), dtype=np.float64)
 
-    def relate_to_range(self, rows: FloatArray, noise: Noise | None, is_one: NDArray[Any]) -> FloatArray:
+    def relate_to_range(self, rows: FloatArray, noise: Noise | None, is_one: NDArray[np.generic]) -> FloatArray:
         """The share of the way to what the highest leaves add up to, or the lowest ones."""
         if self.ensemble.n_classes > 2:
             raise ValueError("Scores can be related to their range for two classes only.")
@@ -193,11 +193,11 @@ class Trees(Kind):
 class OneSum(Kind):
     """One sum of step functions, grids and tables: two classes, or a number."""
 
-    def label(self, rows: NDArray[Any], query: Query) -> IntArray:
+    def label(self, rows: Numbers, query: Query) -> IntArray:
         """Whether the smoothed score is above the threshold."""
         return query.rule.label(pose_problem(self.ensemble), rows, query)
 
-    def bound(self, rows: NDArray[Any], query: Query) -> list[Bounds]:
+    def bound(self, rows: Numbers, query: Query) -> list[Bounds]:
         """What the rule proves."""
         return query.rule.bound(pose_problem(self.ensemble), rows, query)
 
@@ -211,7 +211,7 @@ class OneSum(Kind):
         score = sketch_scores(problem.terms, rows, noise) + problem.terms.fixed_scores(rows)
         return np.asarray(score - problem.threshold)
 
-    def relate_to_range(self, rows: FloatArray, noise: Noise | None, is_one: NDArray[Any]) -> FloatArray:
+    def relate_to_range(self, rows: FloatArray, noise: Noise | None, is_one: NDArray[np.generic]) -> FloatArray:
         """The share of the way from the threshold to the largest score, or the least."""
         problem = pose_problem(self.ensemble)
         score = expect_scores(problem.terms, rows, noise) + problem.terms.fixed_scores(rows)

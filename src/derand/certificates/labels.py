@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,7 +14,7 @@ from derand.noise import Noise
 
 
 def find_labels(
-    model: Model, rows: NDArray[Any], noise: Noise | None, *, rule: str = "vote", n_jobs: int | None = None
+    model: Model, rows: NDArray[np.generic], noise: Noise | None, *, rule: str = "vote", n_jobs: int | None = None
 ) -> IntArray:
     """Label of each row by a rule, 0, 1, ..., that of `certify`, for rows that were checked already."""
     return kind_of(model).label(rows, make_query(model, rows.shape[0], noise, find_rule(rule), n_jobs=n_jobs))

@@ -8,12 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import FloatArray, Numbers, is_number
 from derand.certificates.classification import check_request, read_request, resolve_rows
 from derand.certificates.kinds import kind_of, stands_for_another
 from derand.certificates.results.certificates import Intervals, ToleranceRadii
@@ -132,7 +131,7 @@ def certify_radius(
 
 def certify_interval_checked(
     model: Model,
-    rows: NDArray[Any],
+    rows: Numbers,
     noise: Noise | None,
     threat: Threat,
     *,
@@ -159,7 +158,7 @@ def certify_interval_checked(
 
 def certify_radius_checked(
     model: Model,
-    rows: NDArray[Any],
+    rows: Numbers,
     noise: Noise | None,
     threat: Threat,
     *,
@@ -172,7 +171,7 @@ def certify_radius_checked(
     """`certify_radius` for rows that were checked already."""
     ensemble = require_number(model)
     check_request(rule, proof, noise, [threat])
-    if not _is_number(tolerance) or not 0 <= tolerance < math.inf:
+    if not is_number(tolerance) or not 0 <= tolerance < math.inf:
         raise ValueError(f"`tolerance` must be a finite number, 0 or larger, got {tolerance!r}.")
     room = Fraction(float(tolerance)) * ensemble.levels
     asked = resolve_rows(threat, ensemble, noise, rows)
@@ -185,7 +184,7 @@ def certify_radius_checked(
 
 
 def find_answers(
-    model: Model, rows: NDArray[Any], noise: Noise | None, *, rule: str = "vote", n_jobs: int | None = None
+    model: Model, rows: NDArray[np.generic], noise: Noise | None, *, rule: str = "vote", n_jobs: int | None = None
 ) -> FloatArray:
     """The number that answers each row, for rows that were checked already: the `value` of `certify_interval`."""
     ensemble = require_number(model)
@@ -197,16 +196,16 @@ def find_answers(
 
 def _ask_scores(
     model: AdditiveEnsemble,
-    rows: NDArray[Any],
+    rows: Numbers,
     query: Query,
-    ask: Callable[[Score, FloatArray], tuple[NDArray[Any], ...]],
-) -> list[NDArray[Any]]:
+    ask: Callable[[Score, FloatArray], tuple[Numbers, ...]],
+) -> list[Numbers]:
     """What is asked of the scores of each block of rows, put together."""
     score = kind_of(model).score(query, rows.shape[0])
     return query.run(rows, score.block_rows, lambda block: ask(score, block))
 
 
-def _as_values(model: AdditiveEnsemble, scores: NDArray[Any]) -> FloatArray:
+def _as_values(model: AdditiveEnsemble, scores: Numbers) -> FloatArray:
     """Scores as predictions. For whole scores each step keeps their order, so that ends stay outside."""
     assert model.offset is not None  # see `require_number`
     return np.asarray((scores + model.offset) / model.levels)
@@ -217,7 +216,7 @@ def require_number(model: Model) -> AdditiveEnsemble:
     (ensemble, *others) = as_model(model).members
     if others or model.weights is not None or ensemble.offset is None:
         raise ValueError(
-            "`model` must have a number as its answer, got one that tells classes apart: use `certify`, or give "
+            "`model` must have a number as its answer, got a classifier: use `certify`, or give "
             "AdditiveEnsemble the decision `Value`."
         )
     return ensemble
@@ -239,10 +238,6 @@ def check_radius(radius: float | None, norm: float | None) -> float:
                 f"`radius` must be None where limits alone say what may change (norm None), got {radius!r}."
             )
         return math.inf
-    if radius is None or not _is_number(radius) or not radius >= 0:
+    if radius is None or not is_number(radius) or not radius >= 0:
         raise ValueError(f"`radius` must be a number, 0 or larger, got {radius!r}.")
     return float(radius)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)

@@ -8,12 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from derand._core.arrays import FloatArray
 from derand._core.later import import_extra
+from derand._core.origin import Cell, Fitted, Frame
 from derand.convert._reading import Reading
 from derand.model import CategoryShape, TreeShape
 from derand.tables import Category, ColumnKind, Labels, TableEncoding, kind_of_values
@@ -29,7 +29,7 @@ def require_fitted(model: object, is_fitted: bool) -> None:
         raise ValueError(f"`model` must be fitted, got {article} {name} that is not: call `fit` first.")
 
 
-def read_encoding(model: Any, categories: Mapping[int, tuple[Category, ...]] | None = None) -> TableEncoding:
+def read_encoding(model: Fitted, categories: Mapping[int, tuple[Category, ...]] | None = None) -> TableEncoding:
     """Number and names of the columns that a fitted model of scikit-learn's habits was trained on."""
     require_fitted(model, hasattr(model, "n_features_in_"))
     names = getattr(model, "feature_names_in_", None)
@@ -65,7 +65,7 @@ def _parse_number(text: str) -> int | float | None:
     return None
 
 
-def adopt_table(reading: Reading, X: Any) -> Reading:
+def adopt_table(reading: Reading, X: Frame) -> Reading:
     """The same model with the names and the kinds of categories of a table that it was trained on, or of one like it.
 
     The result: categories that were read as numbers are text or booleans where they are in X.
@@ -103,7 +103,7 @@ def _as_kind(values: Sequence[Category], kind: ColumnKind) -> tuple[Category, ..
     return None
 
 
-def _renumber(reading: Reading, column: int, values: Sequence[Any]) -> Reading:
+def _renumber(reading: Reading, column: int, values: Sequence[Cell]) -> Reading:
     """The same model with other values for the categories of a column, of which code k is the k-th in order."""
     order = sorted(range(len(values)), key=lambda at: values[at])
     categories = {**reading.encoding.categories, column: tuple(values[at] for at in order)}
@@ -141,7 +141,7 @@ def _renumber_trees(shape: TreeShape, column: int, order: Sequence[int]) -> Tree
     return shape._replace(left_codes=tuple(codes))
 
 
-def clean_categories(values: Iterable[Any], name: str | int) -> tuple[Category, ...]:
+def clean_categories(values: Iterable[Cell], name: str | int) -> tuple[Category, ...]:
     """The categories of a column as plain Python values; NaN, which scikit-learn puts last, is left out.
 
     `name`: of the column, for errors.
@@ -149,13 +149,13 @@ def clean_categories(values: Iterable[Any], name: str | int) -> tuple[Category, 
     plain = _as_plain(values)
     if None in plain:
         raise ValueError(
-            f"Column {name!r} has None among its categories, which scikit-learn tells from a missing value and a table "
-            "does not: use NaN for what is missing, or a word of its own."
+            f"Column {name!r} has None among its categories, which scikit-learn distinguishes from a missing value "
+            "and a table does not: use NaN for what is missing, or a word of its own."
         )
     return tuple(value for value in plain if value == value)  # noqa: PLR0124 - NaN is not itself
 
 
-def order_categories(values: Iterable[Any], column: str | int) -> tuple[tuple[Category, ...], tuple[int, ...]]:
+def order_categories(values: Iterable[Cell], column: str | int) -> tuple[tuple[Category, ...], tuple[int, ...]]:
     """Values of a category in increasing order, and the library's code of each.
 
     `values`: value k has the library's code k; `column`: its name, for the error.
@@ -170,7 +170,7 @@ def order_categories(values: Iterable[Any], column: str | int) -> tuple[tuple[Ca
     return tuple(plain[code] for code in order), tuple(order)
 
 
-def _as_plain(values: Iterable[Any]) -> list[Any]:
+def _as_plain(values: Iterable[Cell]) -> list[Cell]:
     return [value.item() if isinstance(value, np.generic) else value for value in values]
 
 
@@ -185,7 +185,7 @@ def recode_rows(rows: FloatArray, codes: Mapping[int, tuple[int, ...]]) -> Float
     return found
 
 
-def decode_rows(encoding: TableEncoding, rows: FloatArray) -> Any:
+def decode_rows(encoding: TableEncoding, rows: FloatArray) -> Frame:
     """Encoded rows as the table that a model of this encoding is asked with.
 
     The result: NaN for what is missing, a value of its own for a category that training did not see.
@@ -214,7 +214,7 @@ def _decode_column(codes: FloatArray, categories: tuple[Category, ...] | None) -
     return found.astype(np.float64)
 
 
-def _choose_unseen(categories: Sequence[Any]) -> float:
+def _choose_unseen(categories: Sequence[Cell]) -> float:
     """A number that is none of some; large doubles are their own successors."""
     tried = (max(categories) + 1, 2 * max(categories), min(categories) - 1, 0.5)
     return next(number for number in tried if number not in categories and math.isfinite(number))

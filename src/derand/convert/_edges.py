@@ -75,13 +75,18 @@ def after(thresholds: ArrayLike) -> FloatArray:
 def after_single(thresholds: ArrayLike) -> FloatArray:
     """Edges of `float32(x) <= t goes left`, for thresholds in doubles or in single precision."""
     at = np.asarray(thresholds, dtype=np.float64).reshape(-1)
-    return bisect_edges(lambda x: _to_single(x) > at, at.size)
+    return _keep_nan(bisect_edges(lambda x: _to_single(x) > at, at.size), at)
 
 
 def from_single(thresholds: ArrayLike) -> FloatArray:
     """Edges of `float32(x) < t goes left`."""
     at = np.asarray(thresholds, dtype=np.float64).reshape(-1)
-    return bisect_edges(lambda x: _to_single(x) >= at, at.size)
+    return _keep_nan(bisect_edges(lambda x: _to_single(x) >= at, at.size), at)
+
+
+def _keep_nan(edges: FloatArray, thresholds: FloatArray) -> FloatArray:
+    """NaN where a threshold is, which is refused later."""
+    return np.where(np.isnan(thresholds), np.nan, edges)
 
 
 def _to_single(x: FloatArray) -> FloatArray:

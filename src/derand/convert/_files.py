@@ -65,7 +65,7 @@ class _RawScores:
     def __call__(self, rows: FloatArray) -> FloatArray:
         return np.asarray(self.ask(score_here, rows))
 
-    def ask(self, function: Callable[..., Any], *arguments: object) -> Any:
+    def ask(self, function: Callable[..., object], *arguments: object) -> Any:
         try:
             return self._worker.call(function, *arguments)
         except LostProcessError as error:
@@ -94,7 +94,7 @@ def score_here(rows: FloatArray) -> FloatArray:
     return reading.raw_scores(rows)
 
 
-def load_pickle(path: PathLike) -> Any:
+def load_pickle(path: PathLike) -> object:
     """The object of a pickle, of pickle or joblib: whatever code it holds is run. Only for files that one trusts."""
     import joblib
 

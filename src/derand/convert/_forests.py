@@ -21,8 +21,8 @@ LOWEST = float(-np.finfo(np.float64).max)
 """The edge of a split that parts missing numbers from all others: no finite number lies below it."""
 MOST_NODES = 2**21
 """Of one term, for trees in which several nodes lead to the same one: each gets a copy of it."""
-NO_THRESHOLD = "A threshold of the trees is NaN, so that rows have no way through them: train the model anew."
-NO_LEAF = "A leaf of the trees is NaN or infinite, so that their sum decides nothing: train the model anew."
+NO_THRESHOLD = "A threshold of the trees is NaN, so rows have no path through them: train the model again."
+NO_LEAF = "A leaf of the trees is NaN or infinite, so their sum decides nothing: train the model again."
 
 
 @dataclass(frozen=True, slots=True, eq=False)

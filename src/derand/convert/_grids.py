@@ -8,12 +8,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray, Numbers
 from derand.convert._cells import CellAxis
 from derand.convert._forests import LEAF, UNSEEN, Forest
 
@@ -49,7 +47,7 @@ class _Grower:
         """The tree; node k of a level with n splits before it has the children 2 k and 2 k + 1 of the next level."""
         sizes, n_outputs = self._values.shape[:-1], self._values.shape[-1]
         firsts, lasts = np.zeros((1, len(sizes)), dtype=np.int64), np.array([sizes])
-        parts: list[tuple[NDArray[Any], ...]] = []
+        parts: list[tuple[Numbers, ...]] = []
         start = 0
         while len(firsts):
             counts = lasts - firsts

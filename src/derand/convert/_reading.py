@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from derand._core.arrays import EPSILON, BoolArray, FloatArray
+from derand._core.origin import Cell
 from derand.convert._edges import bracket_single
 from derand.model import AdditiveEnsemble, CategoryShape, GridShape, Line, Shape, TreeShape
 from derand.noise import Noise
@@ -154,8 +155,8 @@ class Reading:
             return -np.asarray(scores(rows), dtype=np.float64)
 
         def turn_fields(part: AnyShape, *names: str) -> AnyShape:
-            given: dict[str, Any] = {name: getattr(part, name) for name in names}
-            turned: dict[str, Any] = {name: None if one is None else -np.asarray(one) for name, one in given.items()}
+            given: dict[str, object] = {name: getattr(part, name) for name in names}
+            turned: dict[str, Cell] = {name: None if one is None else -np.asarray(one) for name, one in given.items()}
             return part._replace(**turned)
 
         return replace(

@@ -85,4 +85,9 @@ def _import_reader(module: str) -> Any:
 
 
 def _sum_up(found: Reading | TreeReading) -> Reading:
-    return found.sum_up() if isinstance(found, TreeReading) else found
+    reading = found.sum_up() if isinstance(found, TreeReading) else found
+    if reading.classes is not None and len(reading.classes) < 2:
+        raise ValueError(
+            f"`model` knows only one class, {reading.classes[0]!r}: no change of a row can move its answer."
+        )
+    return reading

@@ -145,7 +145,7 @@ class TreeReading:
     def sum_up(self) -> Reading:
         """The sum of all trees: a function per set of columns that share a tree, or the trees themselves."""
         if not self.trees:
-            raise ValueError(f"{self.source} has no trees, so that it answers the same for every row: train it.")
+            raise ValueError(f"{self.source} has no trees, so it gives every row the same answer: train it.")
         parts = part_trees(self.trees, self.encoding)
         tie = self._measure_tie(parts)
         losses = bound_sum_error(self.n_roundings, 1.0, self.unit) + self.weighing

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from derand._core.origin import Fitted
 from derand.datasets._dataset import Dataset, draw_folds, split_at_random
 
 
@@ -37,7 +38,7 @@ class BundledEntry:
         """Read the rows of the two classes; three in ten are test rows."""
         from sklearn import datasets
 
-        bundle: Any = getattr(datasets, f"load_{self.bundle}")()
+        bundle: Fitted = getattr(datasets, f"load_{self.bundle}")()
         picked = np.isin(bundle.target, self.classes)
         return Dataset(
             X=np.asarray(bundle.data, dtype=np.float64)[picked],

@@ -11,30 +11,33 @@ from typing import Any
 
 import numpy as np
 
+from derand._core.origin import Fitted, Frame
+from derand._core.text import Facts
 from derand.storage import load_bytes, write_bytes
 
 
-def certify(estimator: Any, data: Any, *, keep: Sequence[str] = (), **asked: Any) -> Any:
+def certify(estimator: Fitted, data: Frame, *, keep: Sequence[str] = (), **asked: Any) -> Any:
     """Certify every partition of a Dask dataframe; nothing is computed before its result is asked for.
 
     Parameters
     ----------
-    estimator : fitted classifier
-        Trained by `fit` of this package or by its own. It travels to each worker once.
+    estimator : fitted classifier or regressor
+        Trained by `fit` of this package or by its own, or read by `from_model`. It travels to each worker once.
     data : Dask dataframe
         Columns that the model does not read are left out, but for those that are kept.
     keep : sequence of str
         Columns of `data` that stand beside the certificates, such as an identifier to join by: partitions that were
         read from files each have an index from 0 on.
     **asked
-        As for `certify` of the classifier: `l0`, `threat`, `rule`, `proof`, `noise`, ... One thread is used per
-        partition: Dask works on as many at a time as there are cores.
+        As for `certify` of the classifier: `l0`, `threat`, `rule`, `proof`, `noise`, ...; as for `certify_interval` of
+        a regressor, or with a `tolerance` for `certify_radius`. One thread is used per partition: Dask works on as many
+        at a time as there are cores.
 
     Returns
     -------
     Dask dataframe
-        With the index of `data`: what is kept, then label, failure, radius or verdict, and proof, as
-        `Certificates.to_frame` has them.
+        With the index of `data`: what is kept, then label, failure, radius or verdict, and proof, or of numbers value,
+        low and high, as `to_frame` of certificates has them.
         Its `to_parquet` writes one file per partition.
     """
     if not hasattr(estimator, "ensemble_"):
@@ -61,23 +64,31 @@ def certify(estimator: Any, data: Any, *, keep: Sequence[str] = (), **asked: Any
     return data[every].map_partitions(_certify_part, content, options, (names, kept), meta, meta=meta)
 
 
-def _make_meta(estimator: Any, options: dict[str, object]) -> Any:
+def _make_meta(estimator: Fitted, options: dict[str, object]) -> Any:
     """The result of no rows."""
     row = estimator.decode_rows(np.zeros((1, estimator.encoding_.n_features)))
-    return estimator.certify(row, **options).to_frame().iloc[:0]
+    return _certify(estimator, row, options).iloc[:0]
+
+
+def _certify(estimator: Any, rows: object, options: dict[str, Any]) -> Any:
+    """Certificates of rows as a frame; of numbers their intervals, or radii of a tolerance."""
+    if not hasattr(estimator, "certify_interval"):
+        return estimator.certify(rows, **options).to_frame()
+    prove = estimator.certify_radius if "tolerance" in options else estimator.certify_interval
+    return prove(rows, **options).to_frame()
 
 
 def _certify_part(
-    frame: Any, content: bytes, options: dict[str, Any], columns: tuple[list[str], list[str]], meta: object
+    frame: Frame, content: bytes, options: Facts, columns: tuple[list[str], list[str]], meta: object
 ) -> object:
     if not len(frame):
         return meta
     names, kept = columns
-    found = _load_once(content).certify(frame[names], **options).to_frame()
+    found = _certify(_load_once(content), frame[names], options)
     return _join(frame[kept], found) if kept else found
 
 
-def _join(kept: Any, found: Any) -> object:
+def _join(kept: Frame, found: Frame) -> object:
     """What is kept, and the certificates beside it."""
     taken = [name for name in kept.columns if name in found.columns]
     if taken:

@@ -16,6 +16,7 @@ from typing import Any
 
 import derand
 from derand._core.later import import_extra
+from derand._core.origin import Cell, Fitted
 
 _PATIENCE = "10s"
 
@@ -33,7 +34,7 @@ def get_current_client() -> Any:
 
 
 @contextmanager
-def connect(scheduler: str | None = None, workers: int | None = None, memory: str | None = None) -> Iterator[Any]:
+def connect(scheduler: str | None = None, workers: int | None = None, memory: str | None = None) -> Iterator[Cell]:
     """A client of a scheduler that runs, or of worker processes that are started here and end with the block.
 
     Parameters
@@ -117,7 +118,7 @@ def _start_undisturbed(start: Callable[..., object], *arguments: object) -> Any:
         signal.signal(signal.SIGINT, before)
 
 
-def require_same_versions(client: Any) -> None:
+def require_same_versions(client: Fitted) -> None:
     """Refuse workers that would compute with another version of this package."""
     found = client.run(_read_version)
     others = {worker: version for worker, version in found.items() if version != derand.__version__}

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -20,6 +22,7 @@ from derand import __version__
 from derand._core.files import PathLike, replace_when_done
 from derand._core.later import import_later
 from derand._core.processes import LostProcessError, WorkerPool
+from derand._core.text import Facts
 from derand.distributed._cluster import connect
 from derand.distributed._parts import list_files
 from derand.storage import find_record, load_record, mark_file, read_json
@@ -41,6 +44,9 @@ class FilesSummary(TypedDict):
     """Of the files that this run has certified."""
     rows_done_before: int
     certified_rows: int
+    scores: dict[str, float]
+    """With a target, of the files that this run has certified: `accuracy`, `proven_accuracy` or, by radius,
+    `certified_accuracy_at_0.25` and the like; of numbers `rmse`. Of intervals `mean_width`."""
     seconds: float
 
 
@@ -100,6 +106,7 @@ def certify_files(
         "rows": 0,
         "rows_done_before": sum(rows or 0 for rows in done.values()),
         "certified_rows": 0,
+        "scores": {},
         "seconds": 0.0,
     }
     if left:
@@ -145,6 +152,7 @@ def _start(
 
 def _run(results: Iterator[_Found], summary: FilesSummary, advance: Callable[[int], None]) -> None:
     """Count what is done; what fails is noted, and the others go on."""
+    sums: Counter[str] = Counter()
     with closing(results):  # type: ignore[type-var]
         for source, found, error in results:
             if isinstance(error, LostProcessError):
@@ -156,13 +164,30 @@ def _run(results: Iterator[_Found], summary: FilesSummary, advance: Callable[[in
             else:
                 summary["rows"] += found["rows"]
                 summary["certified_rows"] += found["certified_rows"]
+                sums.update(found["sums"])
                 advance(found["rows"])
+    means = {name: sums[name] / summary["rows"] for name in sorted(sums)}
+    summary["scores"] = {name: math.sqrt(mean) if name == "rmse" else mean for name, mean in means.items()}
 
 
-def _certify_one(model: str, source: str, target: str, options: dict[str, object]) -> dict[str, int]:
+def _certify_one(model: str, source: str, target: str, options: dict[str, object]) -> Facts:
     certify_file = import_later("derand", {"certify_file": "app.jobs"})("certify_file")
     found = certify_file(model, source, target, **options)
-    return {"rows": found["rows"], "certified_rows": found["certified_rows"] if "proofs" in found else 0}
+    certified = found["certified_rows"] if "proofs" in found else 0
+    return {"rows": found["rows"], "certified_rows": certified, "sums": _sum_scores(found)}
+
+
+def _sum_scores(found: Mapping[str, Any]) -> dict[str, float]:
+    """What adds up over files: rows that are right and the like, squares of errors, widths."""
+    rows = found["rows"]
+    shares = {name: found[name] for name in ("accuracy", "proven_accuracy") if name in found}
+    shares |= {f"certified_accuracy_at_{one['radius']:g}": one["share"] for one in found.get("certified_accuracy", ())}
+    sums: dict[str, float] = {name: round(share * rows) for name, share in shares.items()}
+    if "rmse" in found:
+        sums["rmse"] = found["rmse"] ** 2 * rows
+    if "mean_width" in found:
+        sums["mean_width"] = found["mean_width"] * rows
+    return sums
 
 
 def _name_targets(files: Sequence[str], folder: Path) -> dict[str, Path]:
@@ -173,7 +198,7 @@ def _name_targets(files: Sequence[str], folder: Path) -> dict[str, Path]:
         name = Path(file).name
         if name in names:
             raise ValueError(
-                f"{names[name]} and {file} have the same name, so that their results would go to one file: certify "
+                f"{names[name]} and {file} have the same name, so their results would go to one file: certify "
                 "them into two folders."
             )
         names[name], targets[file] = file, folder / name

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from derand._core.later import import_extra
+from derand._core.origin import Cell, Frame
 from derand.tables import is_frame
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ Combine = Callable[[list[Result]], Result]
 class Part(Protocol):
     """Some rows of a table, read batch by batch."""
 
-    def read_batches(self) -> Iterator[Any]: ...
+    def read_batches(self) -> Iterator[object]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class FramePart:
 
     table: object
 
-    def read_batches(self) -> Iterator[Any]:
+    def read_batches(self) -> Iterator[object]:
         yield self.table
 
 
@@ -55,7 +56,7 @@ class FilePart:
     groups: tuple[int, ...]
     columns: tuple[str, ...] | None = None
 
-    def read_batches(self) -> Iterator[Any]:
+    def read_batches(self) -> Iterator[object]:
         """Tables of at most so many rows that memory does not grow with the part."""
         import pyarrow as pa
 
@@ -136,12 +137,12 @@ class Parts:
         Whether Dask does the work.
     """
 
-    parts: Sequence[Any]
+    parts: Sequence[Cell]
     names: Sequence[str]
     on_workers: bool
 
     @classmethod
-    def open(cls, data: Any, columns: tuple[str, ...] | None = None) -> Parts:
+    def open(cls, data: Frame, columns: tuple[str, ...] | None = None) -> Parts:
         """The parts of a Dask dataframe, of Parquet files, or of a table in memory; all columns, or some."""
         if hasattr(data, "to_delayed"):
             delayed = list((data if columns is None else data[list(columns)]).to_delayed())
@@ -162,7 +163,7 @@ class Parts:
 
     def map(
         self, work: Callable[..., Result], combine: Combine[Result], *arguments: object, with_names: bool = False
-    ) -> list[Any]:
+    ) -> list[Cell]:
         """What each part gives, as `reduce` has it; where Dask does the work, these are handles of results."""
         run, shared = _work_on, arguments
         if self.on_workers:
@@ -211,7 +212,7 @@ def _work_on(
 ) -> Result | None:
     """What a part gives, batch by batch; None where it has no rows. An error names the part."""
     total: Result | None = None
-    batches: Iterator[Any] = part.read_batches() if hasattr(part, "read_batches") else iter([part])
+    batches: Iterator[Cell] = part.read_batches() if hasattr(part, "read_batches") else iter([part])
     try:
         for table in batches:
             if len(table):

@@ -7,15 +7,14 @@ follows from their radius.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from derand._core.arrays import FloatArray
+from derand._core.origin import Frame
 from derand._core.threads import count_threads
 from derand.certificates import DEDUCTION, measure_margins
 from derand.estimators._base import CertifiedEstimator, Columns, Training
@@ -31,12 +30,12 @@ from derand.estimators._inputs import (
     read_monotone,
     warn_of_gaps,
 )
-from derand.estimators._threshold import Cut, keep_sides
+from derand.fitted import Cut, FittedModel, compute_probabilities, make_trained_threat
 from derand.model import AdditiveEnsemble
 from derand.noise import Gaussian, Noise
 from derand.perturbation import check_columns
 from derand.tables import TableEncoding
-from derand.threat import Column, Threat, as_budget
+from derand.threat import Column, Threat, as_budget, refuse_linked
 from derand.train import AdditiveOptions, AdditiveTraining, TrainingTable, choose_noise, train_additive
 
 _NOISE_SHARES = (0.5, 0.25, 1.0)
@@ -63,9 +62,7 @@ class AdditiveEstimator(CertifiedEstimator):
     @property
     def default_threat(self) -> Threat:
         """What it was trained against, and what is certified where nothing else is asked for."""
-        if self.threat is None:
-            return Threat(norm=self.norm, l0=self.l0, frozen=tuple(self.frozen))
-        return self.threat if self.threat.norm != "auto" else replace(self.threat, norm=self.norm)
+        return make_trained_threat(self.norm, self.l0, self.frozen, self.threat)
 
     def _check_parameters(self) -> None:
         if self.threat is not None and not isinstance(self.threat, Threat):
@@ -93,6 +90,7 @@ class AdditiveEstimator(CertifiedEstimator):
     def _read_threat(self, table: TrainingTable) -> Threat:
         """What to train against, by numbers of columns; refused where the table has none of these."""
         threat = self._name_columns(self.default_threat)
+        refuse_linked(threat, "training")
         check_columns(threat, table.n_features, table.n_categories, table.numerical.tolist())
         return threat
 
@@ -350,7 +348,7 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
             f"{fit.gap:.2g} of that might be gained. Raise `max_iter`."
         )
 
-    def decision_function(self, X: Any) -> FloatArray:
+    def decision_function(self, X: Frame) -> FloatArray:
         """Logarithm of the odds of `classes_[1]` by which the label is decided; by the rule "vote" the signed radius.
 
         Of several classes it has one column for each: the expected score, a logarithm of odds up to what all have in
@@ -370,12 +368,7 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         rows = self._encode_rows(X)
         return measure_margins(self.ensemble_, rows, self.noise_)
 
-    @property
-    def _gives_probabilities(self) -> bool:
-        """Whether `predict_proba` says how likely each class is: by the rule "mean"."""
-        return self.rule == "mean"
-
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: Frame) -> FloatArray:
         """Probabilities of the classes: the logistic function of the expected score, calibrated on rows left out.
 
         With class weights, `decision_threshold` or `cost` they are those of the data as they are, while `predict` cuts
@@ -392,10 +385,7 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         """
         if self.rule != "mean":
             return super().predict_proba(X)
-        odds = self.decision_function(X)
-        if self.classes_.size > 2:
-            return np.asarray(softmax(self.calibration_[0] * odds + self.calibration_[1:], axis=1))
-        return keep_sides(self._read_cut().read(odds), odds > 0, self._asked_threshold)
+        return compute_probabilities(self, self._encode_rows(X))
 
     def _read_cut(self) -> Cut:
         """Scores are logarithms of odds, calibrated on rows left out."""
@@ -403,4 +393,4 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
             raise ValueError(
                 f"Thresholds are moved of two classes, got {self.classes_.size}: weigh the classes by `class_weight`."
             )
-        return Cut("logit", *self.calibration_.tolist())
+        return FittedModel._read_cut(self)

@@ -22,15 +22,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from derand._core.arrays import Cells, FloatArray, PlotAxes, Targets
 from derand._core.finite import refuse_masked
-from derand._core.origin import Origin, refuse_other_rows
+from derand._core.origin import Frame, Origin, refuse_other_rows
 from derand._core.progress import listen, print_line, tell
+from derand._core.text import Facts
 from derand._core.threads import count_threads
 from derand._core.units import NamedUnits
 from derand.auditing import Audit, audit
 from derand.certificates import (
     Certificates,
     Intervals,
-    LibraryLabels,
     ToleranceRadii,
     TreeSearch,
     check_request,
@@ -46,6 +46,7 @@ from derand.estimators._inputs import (
     refuse_one_row,
 )
 from derand.estimators._showing import as_table, draw_estimator, keep_densities, write_fitted
+from derand.fitted import FittedModel
 from derand.model import Model
 from derand.noise import Gaussian, Noise, resolve_noise
 from derand.perturbation import describe_unused
@@ -81,12 +82,12 @@ class Request(NamedTuple):
     search: TreeSearch
 
     @property
-    def how(self) -> dict[str, Any]:
+    def how(self) -> Facts:
         """By which rule, proof and threads, and how models with trees are searched."""
         return {"rule": self.rule, "proof": self.proof, "n_jobs": self.n_jobs, "search": self.search}
 
 
-class CertifiedEstimator(BaseEstimator, ABC):
+class CertifiedEstimator(FittedModel, BaseEstimator, ABC):
     """An estimator that is smoothed by noise and certified.
 
     Subclasses take the parameters `noise`, `scaling`, `categorical_features`, `rule` and `n_jobs`, refuse what makes no
@@ -96,14 +97,10 @@ class CertifiedEstimator(BaseEstimator, ABC):
     noise: Any
     scaling: str | None
     categorical_features: Columns
-    rule: str
-    n_jobs: int | None
     verbose: bool = False
     min_rows_per_category: int | None = None
     _needs_noise = True
     """Whether it is trained under noise."""
-    _library: LibraryLabels | None = None
-    """Answers of the library that it was read from, as long as that is at hand."""
 
     @property
     def _default_noise(self) -> Noise | None:
@@ -113,16 +110,6 @@ class CertifiedEstimator(BaseEstimator, ABC):
     @abstractmethod
     def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
         """Train, and say what there is to warn of."""
-
-    @property
-    def default_threat(self) -> Threat:
-        """What `certify` certifies against where nothing is asked for: changes in the norm of the noise."""
-        return Threat()
-
-    @property
-    def units(self) -> tuple[float, ...] | None:
-        """What counts as a change of 1 of each feature; None for 1 everywhere."""
-        return tuple(self.units_.tolist()) if self.noise_ is None else self.noise_.units
 
     def fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Train on a table.
@@ -214,13 +201,6 @@ class CertifiedEstimator(BaseEstimator, ABC):
             self.units_ = np.ones(table.n_features) if units is None else np.array(units)
         return noise
 
-    def _name_columns(self, threat: Threat) -> Threat:
-        """The threat by numbers of columns and codes of categories, counting in the estimator's units."""
-        encoding = self.encoding_
-        named = threat.name_columns(encoding.names, encoding.categories, self.units, encoding.whole)
-        norm = self.default_threat.norm if named.norm == "auto" else named.norm
-        return replace(named, norm=norm, units=self.units if named.units is None else named.units)
-
     def _ask_threats(self, l0: int | Sequence[int] | None, unseen: bool | None, threat: Threat | None) -> list[Threat]:
         """The threats that are asked for; what is not said is as in `default_threat`."""
         if threat is not None or (l0 is None and unseen is None):
@@ -231,7 +211,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
             for one in as_threats(l0, unseen, None)
         ]
 
-    def decode_rows(self, rows: FloatArray, like: object = None) -> Any:
+    def decode_rows(self, rows: FloatArray, like: object = None) -> Frame:
         """Rows as the model reads them, such as witnesses, back in the words of the table that it was trained on.
 
         Parameters
@@ -249,14 +229,6 @@ class CertifiedEstimator(BaseEstimator, ABC):
         """
         check_is_fitted(self)
         return self.encoding_.decode(rows, None if like is None else Origin.find(like))
-
-    def _choose_noise(self, noise: Noise | str | float | None, threat: Threat = Threat()) -> Noise | None:  # noqa: B008
-        """The noise to certify under, in the norm of a threat: the estimator's own for None, none at all for "none"."""
-        other = resolve_noise(noise, self.noise_, threat.norm, self.noise_)
-        if other is None or other is self.noise_:
-            return other
-        given = other.units is not None
-        return other.name_units(self.encoding_.names, self.units) if given else other.with_units(self.units)
 
     def _ask(
         self,
@@ -317,13 +289,8 @@ class CertifiedEstimator(BaseEstimator, ABC):
     def _encode_rows(self, X: object) -> FloatArray:
         """Rows to predict or certify as the model reads them; one row may be a mapping of columns to values."""
         check_is_fitted(self)
-        return self._encode_table(as_table(X, self.encoding_) if is_row_mapping(X) else X)
-
-    def _encode_table(self, X: Any) -> FloatArray:
-        """`_encode_rows` for a table."""
-        refuses = set(self.ensemble_.refuses_missing)
-        may_miss = [column for column in self.encoding_.numerical if column not in refuses]
-        return self.encoding_.encode_finite(self._check_table(X, reset=False), may_miss=may_miss)
+        table = as_table(X, self.encoding_) if is_row_mapping(X) else X
+        return super()._encode_rows(self._check_table(table, reset=False))
 
     def _check_parameters(self) -> None:
         """Refuse parameters that make no sense, before any data is read."""
@@ -358,7 +325,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
         """The noise that is asked for, without the units of `scaling`."""
         return resolve_noise(self.noise, self._default_noise, self.default_threat.norm)
 
-    def _check_table(self, X: Any, reset: bool) -> object:
+    def _check_table(self, X: Frame, reset: bool) -> object:
         """X as a frame, or as an array of two dimensions whose cells are not looked at yet."""
         refuse_masked(X)
         if is_frame(X):
@@ -449,7 +416,7 @@ class CertifiedEstimator(BaseEstimator, ABC):
         return self._add_fitted(super()._repr_html_inner())
 
     def _repr_mimebundle_(self, **options: object) -> dict[str, object]:
-        bundle: dict[str, Any] = super()._repr_mimebundle_(**options)
+        bundle: Facts = super()._repr_mimebundle_(**options)
         if "text/html" in bundle:
             bundle["text/html"] = self._add_fitted(bundle["text/html"])
         return bundle

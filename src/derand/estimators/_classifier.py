@@ -19,19 +19,18 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from derand._core.arrays import TINY, FloatArray, Labels
+from derand._core.origin import Frame
 from derand._core.progress import counting
 from derand.certificates import (
     Attacks,
     Certificates,
     Reasons,
-    TreeSearch,
     attack,
     certify_checked,
     expect_margins,
     explain,
     find_labels,
     place_scores,
-    read_budget,
     weigh_votes,
 )
 from derand.estimators._base import Training
@@ -48,6 +47,7 @@ from derand.estimators._proving import Columns as ProtectedColumns
 from derand.estimators._showing import as_table, name_all, name_unit
 from derand.estimators._threshold import MovableClassifier
 from derand.explain import Explanations, ModelPromises, RowExplanation, explain_label
+from derand.fitted import certify_encoded
 from derand.metrics import judge_labels
 from derand.noise import Noise
 from derand.tables import TableEncoding
@@ -122,7 +122,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         rows = self._encode_rows(X)
         return self.classes_[find_labels(self.ensemble_, rows, self.noise_, rule=self.rule, n_jobs=self.n_jobs)]
 
-    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def score(self, X: Frame, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The share of right labels.
 
         Parameters
@@ -313,11 +313,6 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         return found[0] if l0 is None or np.ndim(l0) == 0 else found
 
     @property
-    def _gives_probabilities(self) -> bool:
-        """Whether `predict_proba` says how likely each class is, and not a share of noisy copies or a score's place."""
-        return False
-
-    @property
     def _points(self) -> float:
         """How many whole scores are 1 of what is shown: of log-odds, where the score is one."""
         return float(self.ensemble_.members[0].levels) if self.score_is_log_odds else 1.0
@@ -334,7 +329,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         rule: str | None = None,
         noise: Noise | str | float | None = None,
         whole: bool = True,
-    ) -> Any:
+    ) -> object:
         """What pushes the answer of a row, how far it is from flipping, and the nearest change that flips it.
 
         `print` tells it in words, its `plot` draws it, and notebooks show it.
@@ -404,7 +399,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
 
     def reasons(
         self,
-        X: Any,
+        X: Frame,
         *,
         domain: DomainOption = None,
         costs: Mapping[str | int, int] | None = None,
@@ -412,6 +407,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         missing: bool = False,
         rule: str | None = None,
         noise: Noise | str | float | None = None,
+        budget: int | None = None,
     ) -> Reasons:
         """For each row the fewest columns that were enough for its answer, whatever the others hold within a domain.
 
@@ -428,6 +424,8 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             missing values.
         rule, noise
             As for `certify`; the rule "mean", or noise="none" for the model as deployed.
+        budget : int or None
+            Of models with trees, how many nodes each search may look at. A search that is not done keeps its column.
 
         Returns
         -------
@@ -436,14 +434,16 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         """
         request = self._ask(as_table(X, self.encoding_), self._ask_threats(None, None, None), rule, noise)
         asked = Asked(request.rows, request.noise, request.rule)
-        return compute_table_reasons(self, self.classes_, asked, domain, costs=costs, unseen=unseen, missing=missing)
+        return compute_table_reasons(
+            self, self.classes_, asked, domain, costs=costs, unseen=unseen, missing=missing, budget=budget
+        )
 
     def prove(
         self,
-        X: Any = None,
+        X: Frame = None,
         *,
         protected: ProtectedColumns | None = None,
-        monotone: Mapping[str | int, Any] | None = None,
+        monotone: Mapping[str | int, object] | None = None,
         domain: DomainOption = None,
         unseen: bool = False,
         missing: bool = False,
@@ -451,6 +451,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         norm: float = np.inf,
         rule: str | None = None,
         noise: Noise | str | float | None = None,
+        budget: int | None = None,
     ) -> ModelPromises:
         """What holds for every row, seen or not: proven, refuted by rows that `predict` confirms, or undecided.
 
@@ -472,6 +473,8 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             Of that radius; exact in inf without noise.
         rule, noise
             As for `certify`; the rule "mean", or noise="none" for the model as deployed.
+        budget : int or None
+            Of models with trees, how many nodes each search may look at: what it leaves open is undecided.
 
         Returns
         -------
@@ -491,6 +494,7 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             missing=missing,
             radius=radius,
             norm=norm,
+            budget=budget,
         )
 
     def attack(
@@ -563,41 +567,13 @@ def fit_table(
     return (*warn_of_lone_labels(classes, table.target), *told, *training.warnings)
 
 
-def certify_encoded(
-    classifier: CertifiedClassifier,
-    rows: FloatArray,
-    threats: Sequence[Threat],
-    *,
-    rule: str | None = None,
-    proof: str = "best",
-    noise: Noise | str | float | None = None,
-    backend: str | None = None,
-    n_jobs: int | None = None,
-    budget: int | None = None,
-) -> list[Certificates]:
-    """`certify` for rows that `encode_rows` returned, for each of several threats that differ in `l0` alone."""
-    asked = [classifier._name_columns(one) for one in threats]
-    found = certify_checked(
-        classifier.ensemble_,
-        rows,
-        classifier._choose_noise(noise, *asked[:1]),
-        asked,
-        rule=rule or classifier.rule,
-        proof=proof,
-        backend=backend,
-        n_jobs=classifier.n_jobs if n_jobs is None else n_jobs,
-        search=TreeSearch(read_budget(budget), classifier._library),
-    )
-    return [one.with_classes(classifier.classes_, classifier.encoding_.names) for one in found]
-
-
 def prove_encoded(
     classifier: CertifiedClassifier,
     rows: FloatArray | None,
     *,
     noise: Noise | None,
     rule: str,
-    monotone: Mapping[str | int, Any] | None = None,
+    monotone: Mapping[str | int, object] | None = None,
     **asked: Any,
 ) -> ModelPromises:
     """`prove` for rows that `encode_rows` returned, or for none; `asked` as for `prove`."""

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from derand._core.arrays import BoolArray, FloatArray
+from derand._core.origin import Frame
 from derand.certificates import bound_distance, bound_nonconformity, find_answers, measure_nonconformity, require_sum
 from derand.estimators._base import CertifiedEstimator, Request
 from derand.estimators._classifier import CertifiedClassifier
@@ -75,7 +76,7 @@ class ConformalPredictor:
         require_sum(estimator.ensemble_, estimator.noise_, estimator.rule)
         self.estimator, self.coverage, self.threat, self.radius = estimator, float(coverage), threat, radius
 
-    def calibrate(self, X: Any, y: ArrayLike) -> Self:
+    def calibrate(self, X: Frame, y: ArrayLike) -> Self:
         """Measure worst cases of rows that took no part in fitting or tuning.
 
         Parameters
@@ -105,7 +106,7 @@ class ConformalPredictor:
         self.quantile_ = float(np.sort(worst)[rank - 1]) if rank <= worst.size else math.inf
         return self
 
-    def predict_set(self, X: Any) -> BoolArray | FloatArray:
+    def predict_set(self, X: Frame) -> BoolArray | FloatArray:
         """The set of each row, as it is seen.
 
         Parameters
@@ -127,7 +128,7 @@ class ConformalPredictor:
         low = np.nextafter(values - self.quantile_, -np.inf)
         return np.stack([low, np.nextafter(values + self.quantile_, np.inf)], axis=1)
 
-    def _ask(self, X: Any) -> Request:
+    def _ask(self, X: Frame) -> Request:
         given = self.estimator.default_threat if self.threat is None else self.threat
         return self.estimator._ask(X, [given], "mean", None)
 

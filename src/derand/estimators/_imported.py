@@ -13,10 +13,11 @@ from typing import Any, NoReturn, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
-from derand._core.arrays import BoolArray, FloatArray
+from derand._core.arrays import FloatArray
+from derand._core.origin import Fitted, Frame
+from derand._core.text import Facts
 from derand.certificates import expect_margins, measure_margins, refuse_noise_on_trees
 from derand.convert import (
     Reading,
@@ -27,7 +28,6 @@ from derand.convert import (
     is_explained,
     probe_rows,
     read_model,
-    truncates_categories,
     unwrap_threshold,
 )
 from derand.estimators._base import CertifiedEstimator, Columns, Training
@@ -35,10 +35,10 @@ from derand.estimators._classifier import CertifiedClassifier
 from derand.estimators._inside import assemble
 from derand.estimators._library import Predictor, ask_library
 from derand.estimators._regressor import CertifiedRegressor
-from derand.estimators._threshold import Cut, keep_sides, read_threshold
-from derand.model import AdditiveEnsemble, Model
+from derand.fitted import Cut, FittedModel, compute_probabilities, make_imported_threat, read_threshold
+from derand.model import AdditiveEnsemble
 from derand.noise import Noise
-from derand.tables import CategoryKindError, TableEncoding, as_rows, list_other_floats, take_rows
+from derand.tables import as_rows, take_rows
 from derand.threat import Threat
 from derand.train import SCALINGS, RegressionTable, RegressionTraining, TrainingTable, measure_units
 
@@ -72,16 +72,15 @@ class ImportedEstimator(CertifiedEstimator):
     @property
     def default_threat(self) -> Threat:
         """Changes in the norm of the noise; of trees that join columns in norm inf, which takes least to decide."""
-        ensemble: Model | None = getattr(self, "ensemble_", None)
-        return Threat(norm=np.inf) if ensemble is not None and ensemble.has_trees else Threat()
+        return make_imported_threat(getattr(self, "ensemble_", None))
 
     @property
     def _default_noise(self) -> Noise | None:
         return None
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> Facts:
         """Without the library's own object: copies and pickles do not ask it."""
-        state: dict[str, Any] = super().__getstate__()
+        state: Facts = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_library"}
 
     def _refuse_training(self) -> NoReturn:
@@ -92,65 +91,6 @@ class ImportedEstimator(CertifiedEstimator):
 
     def _fit(self, X: object, y: ArrayLike, sample_weight: ArrayLike | None) -> tuple[str, ...]:
         self._refuse_training()
-
-    def _encode_table(self, X: object) -> FloatArray:
-        """Rows to predict or certify as the model reads them; what the library refuses is refused."""
-        try:
-            rows = super()._encode_table(X)
-        except CategoryKindError as error:
-            if not getattr(self, "source_", "").startswith("interpret."):
-                raise
-            raise CategoryKindError(
-                f"{error} interpret keeps the text of categories alone, so that their type was guessed: give such a "
-                "table when the model is read, as from_model(model, X)."
-            ) from None
-        table = as_rows(X)
-        self._refuse_other_floats(table)
-        self._refuse_categories(rows)
-        if truncates_categories(getattr(self, "source_", "")):
-            self._refuse_fractions(table, rows)
-        return rows
-
-    def _refuse_other_floats(self, table: object) -> None:
-        """Steps of a pipeline compute in the precision of a column: in another one, with other numbers than read."""
-        precise = getattr(self, "precise_columns_", ())
-        other = sorted(set(list_other_floats(table)) & set(precise)) if len(precise) else []
-        if other:
-            raise ValueError(
-                f"Column {self.encoding_.name(int(other[0]))!r} of `X` must hold doubles, got floats of another "
-                "precision, in which the steps of the pipeline compute other numbers than in doubles, and than "
-                "certificates speak of: use X.astype('float64'), for the pipeline itself, too."
-            )
-
-    def _refuse_categories(self, rows: FloatArray) -> None:
-        """Missing and unseen categories, where a step of the pipeline has no answer to them."""
-        for column in getattr(self, "refuses_unseen_", ()):
-            self._refuse_cells(column, rows[:, column] < 0, "a category that training did not see")
-        for column in getattr(self, "refuses_gaps_", ()):
-            self._refuse_cells(column, np.isnan(rows[:, column]), "a missing category")
-
-    def _refuse_cells(self, column: int, is_odd: BoolArray, what: str) -> None:
-        if is_odd.any():
-            raise ValueError(
-                f"Column {self.encoding_.name(int(column))!r} of `X` holds {what} in {int(is_odd.sum())} rows, the "
-                f"first of them row {int(is_odd.argmax())}, which {self.source_} refuses, or takes for another: drop "
-                "these rows, or train it with an encoder that takes them, such as "
-                "OneHotEncoder(handle_unknown='ignore')."
-            )
-
-    def _refuse_fractions(self, table: object, rows: FloatArray) -> None:
-        """Numbers that the library cuts off to whole ones, which are other categories."""
-        for column, values in self.encoding_.categories.items():
-            odd = np.flatnonzero(rows[:, column] < 0)
-            if not odd.size or not all(type(value) is int for value in values):
-                continue
-            found = TableEncoding.learn(take_rows(table, odd), [column]).categories[column]
-            fractions = [value for value in found if isinstance(value, float) and not value.is_integer()]
-            if fractions:
-                raise ValueError(
-                    f"Column {self.encoding_.name(column)!r} of `X` must hold whole numbers, which are its categories, "
-                    f"got {fractions[0]!r}: {self.source_} would cut it off to {int(fractions[0])}."
-                )
 
 
 class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
@@ -218,17 +158,12 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
                 "has no probabilities or makes them in another way. Weigh the classes in training, or take a model "
                 "whose scores are logarithms of odds, such as LogisticRegression or AdditiveClassifier."
             )
-        return Cut(self.link_, *np.asarray(getattr(self, "calibration_", (1.0, 0.0))).tolist())
+        return FittedModel._read_cut(self)
 
     @property
     def score_is_log_odds(self) -> bool:  # type: ignore[override]
         """Whether raw scores are logarithms of odds: reports name their unit."""
         return bool(self.link_ == "logit")
-
-    @property
-    def _gives_probabilities(self) -> bool:
-        """Whether `predict_proba` is what the library means by probabilities: by the rule "mean", with a known link."""
-        return self.rule == "mean" and self.link_ != "none"
 
     def _train(self, table: TrainingTable, noise: Any) -> Training:
         self._refuse_training()
@@ -269,10 +204,7 @@ class ImportedClassifier(ImportedEstimator, CertifiedClassifier):
         check_is_fitted(self)
         if self.rule != "mean" or (self.link_ == "none" and self.classes_.size == 2):
             return super().predict_proba(X)
-        scores = self.decision_function(X)
-        if scores.ndim == 2:
-            return scores if self.link_ == "share" else np.asarray(softmax(scores, axis=1))
-        return keep_sides(self._read_cut().read(scores), scores > 0, self._asked_threshold)
+        return compute_probabilities(self, self._encode_rows(X))
 
 
 class ImportedRegressor(ImportedEstimator, CertifiedRegressor):
@@ -341,7 +273,7 @@ def from_model(
     >>> bool(certificates.label.shape == y.shape)
     True
     """
-    asked: dict[str, Any] = {"decision_threshold": decision_threshold, "cost": cost}
+    asked: Facts = {"decision_threshold": decision_threshold, "cost": cost}
     if isinstance(model, CertifiedEstimator):
         return _cut_own(_give_back(model, noise, rule, scaling), asked)
     wrapped = unwrap_threshold(model)
@@ -402,7 +334,7 @@ def _name_classes(reading: Reading, classes: ArrayLike) -> Reading:
 
 def from_reading(
     reading: Reading,
-    X: Any,
+    X: Frame,
     *,
     noise: Noise | str | float | None,
     rule: str,
@@ -422,7 +354,7 @@ def from_reading(
     training = {"link_": reading.link, "source_": reading.source, **_list_refusals(reading)}
     if reading.calibration != (1.0, 0.0):
         training["calibration_"] = np.array(reading.calibration)
-    parameters: dict[str, Any] = {"noise": noise, "rule": rule, "n_jobs": n_jobs}
+    parameters: Facts = {"noise": noise, "rule": rule, "n_jobs": n_jobs}
     if reading.classes is not None:
         parameters |= {"decision_threshold": decision_threshold, "cost": cost}
     estimator: ImportedClassifier | ImportedRegressor = assemble(
@@ -471,7 +403,7 @@ def _require_parity(reading: Reading, ensemble: AdditiveEnsemble, rows: FloatArr
             )
 
 
-def _require_labels(model: Any, reading: Reading, X: object) -> None:
+def _require_labels(model: Fitted, reading: Reading, X: object) -> None:
     """Refuse a reading whose side of the threshold is not the answer of the library, wherever arithmetic decides it."""
     ensemble, tables = reading.build(), []
     if X is not None:

@@ -17,23 +17,25 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
-from derand._core.arrays import Cells, FloatArray, Labels, Targets
+from derand._core.arrays import Cells, FloatArray, Labels, Targets, is_number, is_whole
+from derand._core.origin import Fitted, Frame
 from derand._core.text import quote_short
+from derand.tables import FEW_CLASSES, MOST_CLASSES, refuse_identifiers
 from derand.threat import Column, find_column
 from derand.train import MOST_COLUMNS, MOST_JOINED, TrainingTable
 
-ClassWeight = str | dict[Any, float] | None
+ClassWeight = str | dict[object, float] | None
 
 
 def check_whole(name: str, value: object, least: int) -> None:
     """Refuse what is not a whole number, `least` or larger."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+    if not is_whole(value) or value < least:
         raise ValueError(f"`{name}` must be a whole number, {least} or larger, got {value!r}.")
 
 
 def check_number(name: str, value: object, low: float, high: float) -> None:
     """Refuse what is not a number in (low, high]."""
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+    if not is_number(value):
         raise TypeError(f"`{name}` must be a number, got {value!r}.")
     if not low < value <= high or not np.isfinite(value):
         limit = "positive and finite" if high == np.inf else f"above {low:g} and at most {high:g}"
@@ -42,8 +44,7 @@ def check_number(name: str, value: object, low: float, high: float) -> None:
 
 def check_least(name: str, value: Any, least: float) -> None:
     """Refuse what is not a finite number, `least` or larger."""
-    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not (is_number and np.isfinite(value) and value >= least):
+    if not (is_number(value) and np.isfinite(value) and value >= least):
         raise ValueError(f"`{name}` must be a finite number, {least:g} or larger, got {value!r}.")
 
 
@@ -55,7 +56,7 @@ def check_regularization(value: object) -> None:
         raise ValueError(f"`regularization` must be 'cv' or a number, got {value!r}.")
 
 
-def check_stump_parameters(estimator: Any) -> None:
+def check_stump_parameters(estimator: Fitted) -> None:
     """Refuse parameters with which no independent ensemble can be trained."""
     check_whole("levels", estimator.levels, 1)
     if estimator.split_step is not None:
@@ -73,7 +74,7 @@ def refuse_double_names(X: object) -> None:
         raise ValueError(f"`X` must have columns of different names, got {name!r} {count} times.")
 
 
-def _list_names(X: Any) -> list[object]:
+def _list_names(X: Frame) -> list[object]:
     """Names of a frame's columns."""
     return list(X.columns if hasattr(X, "iloc") or not hasattr(X, "column_names") else X.column_names)
 
@@ -108,11 +109,6 @@ def refuse_one_row(X: object) -> None:
         )
 
 
-MOST_CLASSES = 256
-_FEW_CLASSES = 20
-"""Up to so many classes may have a row or two each."""
-
-
 def read_labels(X: object, y: ArrayLike, *, several: bool) -> tuple[Labels, NDArray[np.uint8]]:
     """The classes, sorted, and for each row which of them it has; more than two only where `several` are taken."""
     labels = column_or_1d(y, warn=True)
@@ -136,15 +132,6 @@ def read_labels(X: object, y: ArrayLike, *, several: bool) -> tuple[Labels, NDAr
         cure = _REGRESSORS if many else "merge rare ones"
         raise ValueError(f"`y` must hold at most {MOST_CLASSES} classes, got {_name_classes(classes, many)}: {cure}.")
     return classes, target.astype(np.uint8)
-
-
-def refuse_identifiers(n_classes: int, n_rows: int, what: str, more: str = "") -> None:
-    """Refuse many classes of which most rows have one of their own: nothing can be learnt of them."""
-    if n_classes > _FEW_CLASSES and 2 * n_classes > n_rows:
-        raise ValueError(
-            f"{what} must hold classes of several rows each, got {n_classes} different labels in {n_rows} rows, as an "
-            f"identifier has: choose another target, or merge classes.{more}"
-        )
 
 
 def refuse_gaps(values: Cells, what: str) -> None:
@@ -177,7 +164,7 @@ _REGRESSORS = "use AdditiveRegressor or StumpRegressor to predict a number, or t
 
 def looks_like_numbers(classes: Labels, n_rows: int) -> bool:
     """Whether labels are more like numbers to be predicted: more than 20 different ones, of fewer than 5 rows each."""
-    return classes.dtype.kind in "iuf" and classes.size > _FEW_CLASSES and 5 * classes.size > n_rows
+    return classes.dtype.kind in "iuf" and classes.size > FEW_CLASSES and 5 * classes.size > n_rows
 
 
 def _name_classes(classes: Labels, many: bool) -> str:
@@ -207,7 +194,7 @@ def warn_of_lone_labels(classes: Labels, target: NDArray[np.uint8]) -> tuple[str
         return ()
     names = ", ".join(lone[:5]) + (", ..." if len(lone) > 5 else "")
     return (
-        f"{len(lone)} of {classes.size} classes {'is' if len(lone) == 1 else 'are'} there in one row alone ({names}): "
+        f"{len(lone)} of {classes.size} classes {'is' if len(lone) == 1 else 'are'} there in only one row ({names}): "
         "next to nothing can be learnt of that. Leave such rows out, or merge them into another class.",
     )
 
@@ -229,7 +216,7 @@ def read_weights(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
     if not (np.isfinite(weights) & (weights >= 0)).all():
         raise ValueError("`sample_weight` must be finite and not negative, got a negative weight, NaN or infinity.")
     if not weights.any():
-        raise ValueError("`sample_weight` must be positive for some row, got zeros alone.")
+        raise ValueError("`sample_weight` must be positive for some row, got only zeros.")
     return np.asarray(weights * (np.count_nonzero(weights) / weights.sum()))
 
 
@@ -401,8 +388,8 @@ def warn_of_gaps(groups: object, table: TrainingTable) -> tuple[str, ...]:
         return ()
     more = ", ..." if len(gaps) > 5 else ""
     return (
-        f"groups='auto' looks at columns without missing values alone, and so not at {', '.join(gaps[:5])}{more}: "
-        "fill the gaps for these to be grouped.",
+        f"groups='auto' looks only at columns without missing values, and so not at {', '.join(gaps[:5])}{more}: "
+        "fill the missing values for these to be grouped.",
     )
 
 

@@ -8,12 +8,13 @@ as that range. Must not know how anything is proven.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import FloatArray, is_number
+from derand._core.origin import Cell
 from derand.certificates import Domain, Reason, Reasons, compute_reasons, find_labels, list_reasons, make_domain, prove
 from derand.estimators._showing import Shown, name_all
 from derand.explain import ModelPromises, Names, name_promises
@@ -23,7 +24,9 @@ from derand.tables import TableEncoding
 from derand.threat import find_column
 
 Columns = str | int | Sequence[str | int] | Sequence[Sequence[str | int]]
-DomainOption = Mapping[str | int, Any] | None
+DomainOption = Mapping[str | int, object] | None
+_EXPLAIN_BUDGET = 2_000
+"""Nodes of each search for the reasons of one row that is explained, of models with trees."""
 _DIRECTIONS = {1: "increasing", -1: "decreasing"}
 
 
@@ -73,8 +76,8 @@ def _measure_ranges(model: Model, table: FloatArray) -> dict[int, tuple[float, f
     return found
 
 
-def _read_ends(given: Any, column: str | int) -> tuple[float, float]:
-    if not isinstance(given, tuple | list) or len(given) != 2 or not all(_is_number(one) for one in given):
+def _read_ends(given: object, column: str | int) -> tuple[float, float]:
+    if not isinstance(given, tuple | list) or len(given) != 2 or not all(is_number(one) for one in given):
         raise TypeError(f"`domain` must give {column!r} a pair (lowest, highest), got {given!r}.")
     low, high = float(given[0]), float(given[1])
     if not low <= high:
@@ -82,11 +85,7 @@ def _read_ends(given: Any, column: str | int) -> tuple[float, float]:
     return low, high
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-
-
-def _read_values(given: Any, categories: Sequence[object], column: str | int) -> FloatArray:
+def _read_values(given: object, categories: Sequence[object], column: str | int) -> FloatArray:
     known = {value: float(code) for code, value in enumerate(categories)}
     values = [given] if isinstance(given, str) or not isinstance(given, Sequence) else list(given)
     strange = [value for value in values if value not in known]
@@ -116,13 +115,14 @@ def require_inside(estimator: Shown, rows: FloatArray, domain: DomainOption, rea
 
 def compute_table_reasons(
     estimator: Shown,
-    classes: NDArray[Any],
+    classes: NDArray[np.generic],
     request: Asked,
     domain: DomainOption,
     *,
     costs: Mapping[str | int, int] | None,
     unseen: bool,
     missing: bool,
+    budget: int | None = None,
 ) -> Reasons:
     """The reasons of rows that were encoded."""
     encoding, model = estimator.encoding_, estimator.ensemble_
@@ -132,27 +132,28 @@ def compute_table_reasons(
         find_column(column, encoding.names, encoding.n_features, "`costs`"): cost
         for column, cost in (costs or {}).items()
     }
-    found = compute_reasons(model, request.rows, request.noise, read, rule=request.rule, costs=priced)
+    found = compute_reasons(model, request.rows, request.noise, read, rule=request.rule, costs=priced, budget=budget)
     return found.with_classes(classes)
 
 
 def list_row_reasons(estimator: Shown, row: FloatArray, noise: Noise | None, rule: str) -> tuple[Reason, ...]:
     """Up to three reasons of a row over the default domain; none where the model has none to give."""
     model = estimator.ensemble_
-    if model.weights is not None or model.has_trees or model.is_linear or (noise is not None and rule == "vote"):
+    if model.weights is not None or model.is_linear or (noise is not None and (rule == "vote" or model.has_trees)):
         return ()
-    return tuple(list_reasons(model, row, noise, read_domain(model, estimator.encoding_, None), rule=rule)[1])
+    domain = read_domain(model, estimator.encoding_, None)
+    return tuple(list_reasons(model, row, noise, domain, rule=rule, budget=_EXPLAIN_BUDGET)[1])
 
 
 def _read_sets(columns: Columns | None, encoding: TableEncoding) -> list[list[int]]:
     """Sets of protected columns: a name, a list of names that change together, or several such lists."""
     if columns is None:
         return []
-    given: list[Any] = [columns] if isinstance(columns, str | int | np.integer) else list(columns)
+    given: list[Cell] = [columns] if isinstance(columns, str | int | np.integer) else list(columns)
     if not given:
         raise ValueError("`protected` must name a column, got an empty list.")
     is_nested = any(isinstance(one, list | tuple) for one in given)
-    sets: list[Any] = given if is_nested else [given]
+    sets: list[Cell] = given if is_nested else [given]
     found = []
     for one in sets:
         members = [one] if isinstance(one, str | int | np.integer) else list(one)
@@ -163,7 +164,7 @@ def _read_sets(columns: Columns | None, encoding: TableEncoding) -> list[list[in
 
 def prove_table(
     estimator: Shown,
-    classes: NDArray[Any],
+    classes: NDArray[np.generic],
     request: Asked,
     *,
     has_rows: bool,
@@ -174,6 +175,7 @@ def prove_table(
     missing: bool = False,
     radius: float | None = None,
     norm: float = np.inf,
+    budget: int | None = None,
 ) -> ModelPromises:
     """The promises of a fitted estimator."""
     encoding, model = estimator.encoding_, estimator.ensemble_
@@ -188,7 +190,7 @@ def prove_table(
         for column, direction in (monotone or {}).items()
         if direction != 0
     }
-    if radius is not None and not (_is_number(radius) and 0 <= radius < np.inf):
+    if radius is not None and not (is_number(radius) and 0 <= radius < np.inf):
         raise ValueError(f"`radius` must be a number, 0 or larger, got {radius!r}.")
     if norm not in (1, 2, np.inf):
         raise ValueError(f"`norm` must be 1, 2 or inf, got {norm!r}.")
@@ -203,6 +205,7 @@ def prove_table(
         norm=norm,
         units=None if estimator.units is None else np.array(estimator.units),
         table=table,
+        budget=budget,
     )
     labels = [
         ()

@@ -17,7 +17,9 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from derand._core.arrays import FloatArray
+from derand._core.origin import Frame
 from derand._core.progress import counting
+from derand._core.text import Facts
 from derand.certificates import (
     IntervalAttacks,
     Intervals,
@@ -33,10 +35,11 @@ from derand.estimators._proving import Asked, DomainOption, prove_table
 from derand.estimators._showing import as_table, name_all, name_unit
 from derand.explain import Explanations, Extreme, ModelPromises, NumberExplanation, Reach, explain_regression
 from derand.explain.heights import measure_heights
+from derand.fitted import choose_radius
 from derand.model import Model
 from derand.noise import Noise
 from derand.tables import check_target
-from derand.threat import EVERY, Threat
+from derand.threat import EVERY, Threat, refuse_linked
 from derand.train import RegressionTable, RegressionTraining
 
 _AVERAGED_ROWS = 20_000
@@ -244,7 +247,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
 
     def prove(
         self,
-        X: Any = None,
+        X: Frame = None,
         *,
         monotone: Mapping[str | int, Any] | None = None,
         domain: DomainOption = None,
@@ -254,6 +257,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         norm: float = np.inf,
         rule: str | None = None,
         noise: Noise | str | float | None = None,
+        budget: int | None = None,
     ) -> ModelPromises:
         """What holds for every row, seen or not: ends of the answer, its directions, and how far it can change.
 
@@ -263,7 +267,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
             Numbers of linear models stay within its ranges.
         monotone : dict of column to {"increasing", "decreasing"}, or None
             None asks for none.
-        domain, unseen, missing, radius, norm, rule, noise
+        domain, unseen, missing, radius, norm, rule, noise, budget
             As for classifiers.
 
         Returns
@@ -284,6 +288,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
             missing=missing,
             radius=radius,
             norm=norm,
+            budget=budget,
         )
 
     def explain(
@@ -317,6 +322,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         check_is_fitted(self)
         request = self._ask(as_table(X, self.encoding_), self._ask_threats(None, None, threat), rule, noise)
         (asked,) = request.threats
+        refuse_linked(asked, "`explain`")
         size = choose_radius(self, asked, radius)
         found = [self._explain_row(row, request.noise, asked, size, request.rule) for row in request.rows]
         return found[0] if len(found) == 1 else Explanations(found)
@@ -372,7 +378,7 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
 
 def _leave_alone(model: Model, threat: Threat, column: int) -> Threat:
     """The threat in which one column alone may change."""
-    own: dict[str, Any] = {
+    own: Facts = {
         name: {at: value for at, value in getattr(threat, name).items() if at in (column, EVERY)}
         for name in ("limits", "domain", "steps", "may_become")
     }
@@ -385,17 +391,3 @@ def _list_free(model: Model, threat: Threat, row: FloatArray) -> list[int]:
     numbers = [at for at in model.numerical_features if not np.isnan(row[at])]
     free = [at for at in numbers if threat.may_move(at)]
     return [*free, *(int(at) for at in model.categorical_features if at not in threat.frozen)]
-
-
-def choose_radius(regressor: CertifiedRegressor, threat: Threat, radius: float | None) -> float | None:
-    """The radius of intervals: as asked, or what the regressor was trained for; None where there is no ball."""
-    if radius is not None or threat.norm is None:
-        return radius
-    if threat.norm == 0:
-        raise ValueError("`radius` must be given in norm 0: how many numerical columns may become anything, such as 1.")
-    trained = regressor.get_params(deep=False).get("radius")
-    if not trained:
-        raise ValueError(
-            f"`radius` must be given, such as 0.25: this {type(regressor).__name__} was not trained for one."
-        )
-    return float(trained)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from derand._core.origin import Fitted
 from derand.metrics import certified_accuracy
 from derand.threat import Threat
 
@@ -21,7 +21,7 @@ class CertifiedScorer:
     l0: int
     threat: Threat | None = None
 
-    def __call__(self, estimator: Any, X: object, y: ArrayLike) -> float:
+    def __call__(self, estimator: Fitted, X: object, y: ArrayLike) -> float:
         from sklearn.pipeline import Pipeline  # slow to import, and few need it
 
         if isinstance(estimator, Pipeline):  # certified is what the last step sees
@@ -67,5 +67,5 @@ def make_certified_scorer(
     if not (np.isfinite(radius) and radius >= 0):
         raise ValueError(f"`radius` must be a number, 0 or larger, got {radius!r}.")
     if threat is not None and l0:
-        raise ValueError("Give `l0` or `threat`, got both: write Threat(l0=...) alone.")
+        raise ValueError("Give `l0` or `threat`, got both: write only Threat(l0=...).")
     return CertifiedScorer(float(radius), bool(balanced), int(l0), threat)

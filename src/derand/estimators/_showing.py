@@ -14,7 +14,8 @@ import numpy as np
 
 from derand._core.arrays import FloatArray, PlotAxes
 from derand._core.markup import write_block, write_table
-from derand._core.text import format_count, format_exactly, join_words, plural, quote_short, shorten
+from derand._core.origin import Fitted
+from derand._core.text import Facts, format_count, format_exactly, join_words, plural, quote_short, shorten
 from derand.explain import SCALING_UNITS, Names
 from derand.explain.densities import Density, measure_density
 from derand.model import Model
@@ -43,7 +44,7 @@ class Shown(Protocol):
     def default_threat(self) -> Threat:
         """What may change."""
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
+    def get_params(self, deep: bool = True) -> Facts:
         """Parameters of the constructor."""
 
     @property
@@ -80,7 +81,7 @@ def keep_densities(rows: FloatArray, encoding: TableEncoding) -> dict[int, Densi
     return {at: measure_density(some[:, at], at in encoding.categories) for at in range(encoding.n_features)}
 
 
-def as_table(X: object, encoding: TableEncoding) -> Any:
+def as_table(X: object, encoding: TableEncoding) -> object:
     """Rows as a table; one row may be a Series, a mapping, or an array of one dimension."""
     if is_frame(X):
         return X
@@ -218,7 +219,7 @@ def _read_columns(encoding: TableEncoding, columns: Sequence[str | int] | str | 
     return found
 
 
-def write_fitted(estimator: Any) -> str:
+def write_fitted(estimator: Fitted) -> str:
     """What there is to know of a fitted estimator, for notebooks."""
     encoding, model = estimator.encoding_, estimator.ensemble_
     facts: list[tuple[str, str]] = []

@@ -19,7 +19,8 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import check_random_state, get_tags
 
 from derand._core.arrays import FloatArray, IntArray, Targets
-from derand._core.text import quote_short
+from derand._core.origin import Fitted, Frame
+from derand._core.text import Facts, quote_short
 from derand.convert import Reading, read_model
 from derand.estimators._base import DEFAULT_NOISE, Columns
 from derand.estimators._imported import ImportedClassifier, ImportedEstimator, ImportedRegressor, from_reading
@@ -123,7 +124,7 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
             )
 
     def _compare(
-        self, X: Any, target: Targets, weights: FloatArray | None, rng: np.random.Generator
+        self, X: Frame, target: Targets, weights: FloatArray | None, rng: np.random.Generator
     ) -> tuple[str, ...]:
         """What to say where the smoothed model is worse than a plain one, on training rows, or answers one label."""
         n_rows = len(target)
@@ -152,7 +153,7 @@ class SmoothedEstimator(MetaEstimatorMixin, ImportedEstimator):
         plain = clone(self.estimator)
         return self._fit_inner(plain, X, target, {} if weights is None else {_name_weights(plain): weights})
 
-    def _fit_inner(self, model: Any, rows: object, target: Targets, weights: dict[str, Any]) -> object:
+    def _fit_inner(self, model: Fitted, rows: object, target: Targets, weights: Facts) -> object:
         """The inner model, trained."""
         return model.fit(rows, target, **weights)
 
@@ -284,7 +285,7 @@ class SmoothedClassifier(SmoothedEstimator, ImportedClassifier):
         X, classes, target, weights = self._read_labels(X, y, sample_weight)
         return self._train_inner(X, classes[target], weights)
 
-    def _fit_inner(self, model: Any, rows: object, target: Targets, weights: dict[str, Any]) -> object:
+    def _fit_inner(self, model: Fitted, rows: object, target: Targets, weights: Facts) -> object:
         """Trained on the labels or, where it refuses these (XGBoost takes 0, 1, ... alone), on their numbers."""
         try:
             return model.fit(rows, target, **weights)
@@ -336,7 +337,7 @@ class SmoothedRegressor(SmoothedEstimator, ImportedRegressor):
         return 1 - float(((answers - target) ** 2).sum()) / spread if spread else math.nan
 
 
-def as_stored(model: object) -> Any:
+def as_stored(model: object) -> object:
     """What a file holds of a model: of a smoothed one what was trained, as an imported one with its noise and rule."""
     if not isinstance(model, SmoothedEstimator):
         return model
@@ -344,7 +345,7 @@ def as_stored(model: object) -> Any:
         raise ValueError(f"`model` must be fitted, got a {type(model).__name__} that is not: call `fit` first.")
     kind: Any = ImportedClassifier if hasattr(model, "classes_") else ImportedRegressor
     found = {"link_": model.link_, "source_": model.source_, "units_": model.units_}
-    parameters: dict[str, Any] = {"noise": model.noise_, "rule": model.rule, "n_jobs": model.n_jobs}
+    parameters: Facts = {"noise": model.noise_, "rule": model.rule, "n_jobs": model.n_jobs}
     if isinstance(model, ImportedClassifier):
         parameters |= {"decision_threshold": model.decision_threshold, "cost": model.cost}
     if hasattr(model, "calibration_"):

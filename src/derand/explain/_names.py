@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
+from derand._core.origin import Cell
 from derand._core.text import format_exactly, format_readable, quote_short
 from derand.tables import format_moment
 
@@ -48,7 +48,7 @@ class Names:
     """
 
     columns: tuple[str, ...]
-    categories: Mapping[int, Sequence[Any]]
+    categories: Mapping[int, Sequence[Cell]]
     dates: tuple[int, ...] = ()
 
     def quote(self, feature: int) -> str:

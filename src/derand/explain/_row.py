@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray, Labels, PlotAxes
 from derand._core.markup import write_block, write_lines, write_table
+from derand._core.origin import Cell
 from derand._core.text import format_distance, format_short, plural, quote_short, shorten
 from derand.certificates import Change, Explanation, Reason, Verifier, find_labels, round_flip
 from derand.explain._contributions import (
@@ -185,7 +186,7 @@ class RowExplanation(Explanation):
         )
 
 
-class Explanations(tuple[Any, ...]):
+class Explanations(tuple[Cell, ...]):
     """Explanations of several rows, in their order; `print` tells all of them."""
 
     __slots__ = ()

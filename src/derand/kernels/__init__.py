@@ -36,9 +36,9 @@ PATHS = ("law", "tilted", "inverted")
 """How a mass was computed: from the pmf itself, from a tilted pmf, or by Fourier inversion of a tilted one."""
 LAW, TILTED, INVERTED = range(3)
 PATH_REASONS = (
-    "several thresholds of a row share one law",
-    "a tilted law costs less than inversion, or what inversion drops could not be bounded well enough",
-    "inversion of a tilted law costs less than the law, and what it drops is bounded",
+    "several thresholds of a row share one distribution",
+    "a tilted distribution costs less than inversion, or what inversion drops could not be bounded well enough",
+    "inversion of a tilted distribution costs less than the distribution, and what it drops is bounded",
 )
 """Why each of them is taken: by costs.py, from the row and the sizes of the call alone."""
 

@@ -20,7 +20,9 @@ import numpy as np
 from derand._core.progress import announce
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Compiler = Callable[..., Any]
+Compiled = Any
+"""A compiled function: it takes arrays of more types than its source names."""
+Compiler = Callable[..., Compiled]
 """Takes a function and options, among them `cache`: `numba.njit`, `numba.cuda.jit`."""
 
 MOMENT = 0.5
@@ -91,7 +93,7 @@ class Loop:
         functools.update_wrapper(self, function)
         LOOPS.append(self)
 
-    def __call__(self, *arguments: object) -> Any:
+    def __call__(self, *arguments: object) -> Compiled:
         """Run the early version while the budget of this process lasts, else compile where types are new, and run."""
         if _thread.is_early:
             return self.early(*arguments)
@@ -99,7 +101,7 @@ class Loop:
             return self.run_early(*arguments)
         return self.entry(*arguments)
 
-    def run_early(self, *arguments: object) -> Any:
+    def run_early(self, *arguments: object) -> Compiled:
         """Run without a compiler, with all that it calls: equal to the last bit, but slowly."""
         _thread.is_early = True
         try:
@@ -109,19 +111,19 @@ class Loop:
             _thread.is_early = False
 
     @functools.cached_property
-    def entry(self) -> Any:
+    def entry(self) -> Compiled:
         """What Python calls; kept on disk."""
         with _lock:
             options = {"no_cfunc_wrapper": True, **self.targetoptions}
             return vars(self).setdefault("entry", compile_once(_load_compiler(), self.py_func, **options))
 
     @functools.cached_property
-    def _numba_type_(self) -> Any:
+    def _numba_type_(self) -> Compiled:
         """What numba sees where a compiled function calls this one: a part of its caller, without a way from Python."""
         return self._part._numba_type_
 
     @functools.cached_property
-    def _part(self) -> Any:
+    def _part(self) -> Compiled:
         with _lock:
             options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, **self.targetoptions}
             return vars(self).setdefault("_part", _widen(_load_compiler()(self.py_func, **options)))
@@ -144,7 +146,7 @@ def compile_loop(
     return compile_it
 
 
-def _widen(part: Any) -> Any:
+def _widen(part: Compiled) -> Compiled:
     """Let a number that a caller writes out be one like any other: numba compiles a function anew for each."""
     from numba.core.types.misc import unliteral
 
@@ -168,7 +170,7 @@ def _load_compiler() -> Compiler:
     return njit
 
 
-def compile_once(compiler: Compiler, function: Callable[..., object], **options: object) -> Any:
+def compile_once(compiler: Compiler, function: Callable[..., object], **options: object) -> Compiled:
     """Compile a function and keep the code on disk; where no folder is writable, warn and go on without.
 
     >>> compile_once(lambda function, cache: function, abs)(-2)
@@ -189,8 +191,8 @@ def _warn_of_no_cache(reason: str) -> None:
     if not _has_warned:
         _has_warned = True
         warnings.warn(
-            f"Compiled code is not kept on disk ({reason}): every process compiles anew, for some ten seconds or more. "
-            "Set NUMBA_CACHE_DIR to a folder that you alone can write, to compile only once.",
+            f"Compiled code is not kept on disk ({reason}): every process compiles, for some ten seconds or more. "
+            "Set NUMBA_CACHE_DIR to a folder that only you can write, to compile only once.",
             stacklevel=2,
         )
 

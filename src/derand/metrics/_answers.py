@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypedDict
+from typing import NamedTuple, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from derand._core.arrays import FloatArray, Frozen, IntArray, Labels, freeze
+from derand._core.origin import Cell
 from derand.certificates import Certificates
 from derand.metrics._calibration import (
     CalibrationBin,
@@ -138,7 +139,7 @@ class AnswerMetrics(Frozen):
         return weigh_shares(shares, [1 / len(present)] * len(present))
 
     @property
-    def majority_label(self) -> Any:
+    def majority_label(self) -> Cell:
         """The most frequent true label of these rows: the best constant answer."""
         return self.classes[int(self.confusion.sum(axis=1).argmax())]
 
@@ -158,7 +159,7 @@ class AnswerMetrics(Frozen):
         return measure_entropy(self.confusion.sum(axis=1) / self.n_rows)
 
     @property
-    def only_answer(self) -> Any | None:
+    def only_answer(self) -> object | None:
         """The answer that every row got; None where there were several."""
         given = np.flatnonzero(self.confusion.sum(axis=0))
         return self.classes[given[0]] if given.size == 1 else None
@@ -187,7 +188,7 @@ class AnswerMetrics(Frozen):
         }
 
     @property
-    def cheapest_label(self) -> Any | None:
+    def cheapest_label(self) -> object | None:
         """The constant answer that costs least; None without costs."""
         return None if self.costs is None else self.classes[int(self._constant_costs.argmin())]
 

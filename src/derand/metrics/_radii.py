@@ -88,7 +88,7 @@ def summarize_radii(y: ArrayLike | None, certificates: Certificates) -> RadiusSu
     (1, 1.25, 0.5)
     """
     if certificates.verdict is not None:
-        raise ValueError("`certificates` must have radii, got verdicts within limits alone: count those instead.")
+        raise ValueError("`certificates` must have radii, got verdicts within limits: count those instead.")
     if y is None and not len(certificates):
         raise ValueError("`certificates` must hold at least one row, got none.")
     radius = certificates.radius

@@ -9,12 +9,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TypeGuard, TypeVar, cast
+from typing import TYPE_CHECKING, ClassVar, TypeGuard, TypeVar, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from derand._core.arrays import EPSILON, FloatArray, Frozen
+from derand._core.arrays import EPSILON, FloatArray, Frozen, Numbers, is_whole
 from derand.model._base import Contrast, Once
 from derand.model._decision import Argmax, Decision, Threshold, Value
 from derand.model._linear import add_products, bound_deviations, bound_products
@@ -31,7 +31,7 @@ from derand.model._quantize import (
     round_values,
     scale_lines,
 )
-from derand.model._terms import MAX_SCORE, CategoryTable, Slope, StepFunction, Term
+from derand.model._terms import MAX_SCORE, CategoryTable, Description, Slope, StepFunction, Term
 
 OneTerm = TypeVar("OneTerm", bound=Term)
 
@@ -118,16 +118,16 @@ class Model(Frozen, ABC):
         return any(term.slope is not None for term in self.member_terms)
 
     @abstractmethod
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Description:
         """Its parts that are plain numbers, as a file holds them; terms, decisions and members describe themselves."""
 
 
-def is_model(value: Any) -> TypeGuard[Model]:
+def is_model(value: object) -> TypeGuard[Model]:
     """Whether this is a bare model, and not a classifier or something else."""
     return isinstance(value, Model)
 
 
-def as_model(model: Any) -> Model:
+def as_model(model: object) -> Model:
     """The same, or a TypeError that names the parameter."""
     if not isinstance(model, Model):
         raise TypeError(f"`model` must be an AdditiveEnsemble or a WeightedVote, got {type(model).__name__}.")
@@ -192,7 +192,7 @@ class AdditiveEnsemble(Model):
         object.__setattr__(self, "terms", tuple(terms))
         object.__setattr__(self, "decision", decision)
         for name, value, least in (("n_features", n_features, 0), ("levels", levels, 1)):
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            if not is_whole(value) or value < least:
                 raise ValueError(
                     f"`{name}` of AdditiveEnsemble must be a whole number, {least} or larger, got {value!r}."
                 )
@@ -551,7 +551,7 @@ class AdditiveEnsemble(Model):
         total = self.score_error + bound_deviations(rows, self.slopes) + self.bound_rounding(rows)
         return np.asarray(total * (1 + 8 * EPSILON)).reshape(shape)
 
-    def score(self, X: ArrayLike) -> NDArray[Any]:
+    def score(self, X: ArrayLike) -> Numbers:
         """Score of each row, without noise.
 
         Parameters
@@ -582,6 +582,6 @@ class AdditiveEnsemble(Model):
             return total
         return add_products(rows, self.slopes, total.reshape(rows.shape[0], n_outputs)).reshape(total.shape)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Description:
         """Numbers of columns and levels, and the error that certificates cover."""
         return {"n_features": self.n_features, "levels": self.levels, "score_error": self.score_error}

@@ -44,7 +44,7 @@ class Once(Generic[Fact]):
         self._find, self._known = find, WeakKeyDictionary[Any, Fact]()
         self.__doc__ = find.__doc__
 
-    def __get__(self, model: Any, owner: type) -> Fact:
+    def __get__(self, model: object, owner: type) -> Fact:
         if model is None:
             return self  # type: ignore[return-value] # asked of the class, as documentation does
         if model not in self._known:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -44,7 +44,7 @@ class Decision(ABC):
         """
 
     @abstractmethod
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         """The constructor's arguments as plain numbers."""
 
 
@@ -88,7 +88,7 @@ class Threshold(Decision):
         """The level."""
         return self.level
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         """The level."""
         return {"level": self.level}
 
@@ -136,7 +136,7 @@ class Argmax(Decision):
         """What the higher class must be ahead by before offsets count."""
         return self.offsets[low] - self.offsets[high]
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         """The offsets."""
         return {"offsets": list(self.offsets)}
 
@@ -181,7 +181,7 @@ class Value(Decision):
         """No two classes stand against each other."""
         raise ValueError("A number as the answer has no classes that could be compared.")
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> dict[str, object]:
         """The offset."""
         return {"offset": self.offset}
 

@@ -16,6 +16,7 @@ from derand._core.arrays import FloatArray, IntArray
 from derand.model._terms import (
     TERMS,
     Axis,
+    Description,
     StepFunction,
     Term,
     as_feature,
@@ -153,7 +154,7 @@ class GridTerm(Term):
             if is_missing.any() and not self.missing[k]:
                 raise ValueError(
                     f"`x` must hold numbers, got NaN for feature {feature}: this GridTerm has no cell for a missing "
-                    "value of it. Drop such rows or fill the gaps first, or give it cells with `missing`."
+                    "value of it. Drop such rows or fill the missing values first, or give it cells with `missing`."
                 )
             indices.append(np.where(is_missing, part.size + 1, np.searchsorted(part, column, side="right")))
         return pick_outputs(self.scores[np.ravel_multi_index(tuple(indices), self.shape)])
@@ -183,9 +184,9 @@ class GridTerm(Term):
             edges[k], grid = part[changes], np.moveaxis(cells[kept], 0, k)
         return self if grid.size == self.scores.size else GridTerm(self.features, tuple(edges), grid, self.missing)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Description:
         """The constructor's arguments as plain numbers and lists; scores are flat, and `missing` is 0 or 1."""
-        own: dict[str, Any] = {
+        own: dict[str, object] = {
             "features": list(self.features),
             "edges": [part.tolist() for part in self.edges],
             "scores": self.scores.tolist(),
@@ -199,7 +200,7 @@ def _as_list(values: Any, name: str) -> list[Any]:
     return list(values)
 
 
-def _as_flags(values: Any, count: int) -> tuple[bool, ...]:
+def _as_flags(values: object, count: int) -> tuple[bool, ...]:
     flags = _as_list(values, "missing") or [False] * count
     if len(flags) != count or any(flag not in (0, 1) for flag in flags):
         raise ValueError(

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn
+from typing import ClassVar, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from derand._core.arrays import EPSILON, FloatArray, IntArray, freeze
-from derand.model._terms import TERMS, Axis, Slope, Term, as_feature
+from derand.model._terms import TERMS, Axis, Description, Slope, Term, as_feature
 
 LARGEST_SLOPE = 1e150
 """Beyond it products with numbers that occur are no longer finite."""
@@ -156,7 +156,7 @@ class LinearTerm(Term):
         missing, missing_error = _subtract(own.missing, own.missing_errors, plus, minus)
         return LinearTerm(self.feature, slope, error, float(missing[0]), missing_error)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Description:
         """The constructor's arguments as plain numbers and lists."""
         own = self.slope
         given = {"errors": own.errors, "missing": own.missing, "missing_errors": own.missing_errors}

@@ -16,8 +16,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._core.arrays import FloatArray, Frozen, IntArray, freeze
+from derand._core.arrays import FloatArray, Frozen, IntArray, freeze, is_whole
+from derand._core.text import Facts
 
+Description = Facts
+"""Numbers, texts and lists that the constructor takes back."""
 MAX_SCORE = 2**53
 """Largest absolute score: beyond it a double no longer holds every integer."""
 
@@ -169,7 +172,7 @@ class Term(Frozen, ABC):
         """The difference of two of its outputs, as a term of one output."""
 
     @abstractmethod
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Description:
         """The constructor's arguments as plain numbers and lists."""
 
     @property
@@ -194,8 +197,8 @@ class Term(Frozen, ABC):
         return self.evaluate(rows[:, feature])
 
 
-def as_feature(value: Any, owner: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+def as_feature(value: object, owner: str) -> int:
+    if not is_whole(value) or value < 0:
         raise ValueError(f"`feature` of {owner} must be a column number, 0 or larger, got {value!r}.")
     return int(value)
 
@@ -313,7 +316,7 @@ class StepFunction(Term):
         if self.missing is None:
             raise ValueError(
                 f"`x` must hold numbers, got NaN for feature {self.feature}: this StepFunction has no cell for a "
-                "missing value. Drop such rows or fill the gaps first, or give it a score with `missing`."
+                "missing value. Drop such rows or fill the missing values first, or give it a score with `missing`."
             )
         return np.where(is_missing if self.n_outputs == 1 else is_missing[..., None], self.missing, scores)
 
@@ -335,7 +338,7 @@ class StepFunction(Term):
         kept = np.concatenate([scores[:1], scores[changes + 1]])
         return StepFunction(self.feature, self.edges[changes], kept, missing)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Description:
         """The constructor's arguments as plain numbers and lists."""
         own = {"feature": self.feature, "edges": self.edges.tolist(), "scores": self.scores.tolist()}
         return own | _describe_missing(self.missing)
@@ -433,7 +436,7 @@ class CategoryTable(Term):
         scores = self.scores[:, plus] - self.scores[:, minus]
         return CategoryTable(self.feature, self.categories, scores, _subtract(self.other, plus, minus), missing)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Description:
         """The constructor's arguments as plain numbers and lists."""
         own = {
             "feature": self.feature,
@@ -457,7 +460,7 @@ def _describe_score(score: Score) -> int | list[int]:
     return score if isinstance(score, int) else list(score)
 
 
-def _describe_missing(score: Score | None) -> dict[str, Any]:
+def _describe_missing(score: Score | None) -> Facts:
     """Only where there is one: files of models without such cells stay as they were."""
     return {} if score is None else {"missing": _describe_score(score)}
 

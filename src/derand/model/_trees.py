@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray, freeze
 from derand.kernels.trees.descend import Splits, reach_leaves
 from derand.model._base import Once
-from derand.model._terms import TERMS, Axis, Score, Term, as_feature, as_scores, pick_outputs
+from derand.model._terms import TERMS, Axis, Description, Score, Term, as_feature, as_scores, pick_outputs
 
 UNSEEN = -1
 """The code of a category that training did not see."""
@@ -229,7 +229,7 @@ class TreeTerm(Term):
             if feature in self.features and np.isnan(values[:, self.features.index(feature)]).any():
                 raise ValueError(
                     f"`x` must hold numbers, got NaN for feature {feature}: these trees take no missing value of it. "
-                    "Drop such rows or fill the gaps first."
+                    "Drop such rows or fill the missing values first."
                 )
         size = max(_BLOCK // (self.roots.size * self.n_outputs), 1)
         found = np.zeros((len(values), self.n_outputs), dtype=leaves.dtype)
@@ -279,7 +279,7 @@ class TreeTerm(Term):
         """The difference of two outputs; trees that add nothing to it are left out, but for one."""
         scores = self.scores[:, [plus]] - self.scores[:, [minus]]
         magnitudes = self.magnitudes[:, [plus]] + self.magnitudes[:, [minus]]
-        largest = reduce_below(self.roots, self.left, self.right, magnitudes, np.maximum)
+        largest = reduce_below(self.roots, self.left, self.right, np.abs(scores) + magnitudes, np.maximum)
         kept = np.flatnonzero(largest[:, 0] > 0)
         return self._keep_trees(kept if kept.size else np.array([0]), scores, magnitudes)
 
@@ -310,7 +310,7 @@ class TreeTerm(Term):
             magnitudes[leaves],
         )
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Description:
         """The constructor's arguments as plain numbers and lists."""
         is_plain = np.array_equal(self.magnitudes, np.abs(self.scores))
         arrays = ("roots", "columns", "edges", "left", "right", "scores", "category_splits")
@@ -356,7 +356,7 @@ def reduce_below(
     return found[roots]
 
 
-def _as_array(values: Any, name: str) -> NDArray[Any]:
+def _as_array(values: object, name: str) -> NDArray[np.generic]:
     """An array of numbers of any kind, but for objects and text."""
     try:
         array = np.array(values)

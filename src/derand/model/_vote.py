@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from derand._core.arrays import FloatArray, freeze
 from derand.model._additive import AdditiveEnsemble, Model
+from derand.model._terms import Description
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
@@ -47,7 +48,7 @@ class WeightedVote(Model):
             if not isinstance(member, AdditiveEnsemble) or member.threshold is None:
                 raise TypeError(f"`members` of WeightedVote must be ensembles with a threshold, got {member!r}.")
             if member.is_linear:
-                raise ValueError("`members` of WeightedVote must not be linear models, which are certified alone.")
+                raise ValueError("`members` of WeightedVote must not be linear models, which are certified one by one.")
             if member.n_features != self.n_features:
                 raise ValueError(
                     "`members` of WeightedVote must read the same columns, got `n_features` "
@@ -82,6 +83,6 @@ class WeightedVote(Model):
         """Two classes."""
         return 2
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self) -> Description:
         """The weights."""
         return {"weights": self.weights.tolist()}

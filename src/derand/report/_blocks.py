@@ -356,8 +356,14 @@ class Section:
     """What the navigation calls it; "" where the report does not have it."""
     blocks: Callable[[Any], Sequence[Block]]
     """The report's dict -> what the section says, its heading first."""
+    folded: str = ""
+    """What the page has of it behind its heading until a reader opens it; "" for a section that is open."""
 
     def html(self, summary: object) -> Markup:
         """The section on the page."""
-        content = write_html(self.blocks(summary))
+        heading, *others = self.blocks(summary)
+        content = Markup("\n").join([heading.html(), write_html(others)])
+        if self.folded:
+            title = tag("summary", heading.html(), tag("span", self.folded, class_="quiet"))
+            content = tag("details", title, write_html(others), class_="part")
         return tag("section", "\n", content, "\n", id=self.anchor, aria_labelledby=f"h-{self.anchor}")

@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from derand._core.arrays import Numbers
+from derand._core.origin import Fitted
 
 
-def rename_classes(model: Any, names: Mapping[Any, str]) -> Any:
+def rename_classes(model: Fitted, names: Mapping[object, str]) -> object:
     """A copy of a fitted classifier that answers with other names; classes that are not named keep their own."""
     if not hasattr(model, "classes_"):
         raise ValueError(
@@ -35,10 +37,10 @@ def rename_classes(model: Any, names: Mapping[Any, str]) -> Any:
     return renamed
 
 
-def rename_labels(y: Any, model: Any, renamed: Any) -> Any:
+def rename_labels(y: Any, model: Fitted, renamed: Any) -> Any:
     """Labels of a model as its renamed copy has them; those that it does not have are refused."""
     called = dict(zip(model.classes_.tolist(), renamed.classes_.tolist(), strict=True))
-    labels: NDArray[Any] = np.asarray(y)
+    labels: Numbers = np.asarray(y)
     strange = labels[~np.isin(labels, model.classes_)]
     if strange.size:
         raise ValueError(f"`y` must hold labels among {model.classes_.tolist()}, got {strange.tolist()[0]!r}.")

@@ -8,13 +8,13 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from derand._core.arrays import BoolArray, FloatArray
-from derand._core.origin import Origin
+from derand._core.arrays import BoolArray, FloatArray, Numbers
+from derand._core.origin import Cell, Fitted, Frame, Origin
 from derand._core.text import format_short
 from derand.certificates import (
     Certificates,
@@ -29,7 +29,7 @@ from derand.certificates import (
 from derand.explain import name_category
 from derand.metrics import RowGrades
 from derand.model import AdditiveEnsemble, Model, is_model
-from derand.noise import Noise, as_noise_or_none
+from derand.noise import Noise, resolve_noise
 from derand.perturbation import Perturbation
 from derand.report._settings import ReportSettings
 from derand.tables import format_moment
@@ -38,7 +38,7 @@ from derand.threat import Threat, as_budget, as_threats
 if TYPE_CHECKING:
     from derand.estimators import CertifiedClassifier
 
-LabelArray = NDArray[Any]
+LabelArray = Numbers
 """Labels, groups or classes: numbers or text, as the user has them."""
 
 MISSING = "(missing)"
@@ -57,7 +57,7 @@ class Subject:
     """None for the model as deployed."""
     classes: LabelArray
     names: tuple[str, ...]
-    categories: Mapping[int, tuple[Any, ...]]
+    categories: Mapping[int, tuple[Cell, ...]]
     estimator: CertifiedClassifier | None
     """The fitted classifier; None where a bare model was given."""
     whole: Mapping[int, tuple[int, int]] = field(default_factory=dict)
@@ -65,14 +65,20 @@ class Subject:
 
     @property
     def additive(self) -> AdditiveEnsemble | None:
-        """The model where it is one sum, which has shapes and laws; None for a vote, and for several classes."""
-        return self.model.members[0] if self.model.weights is None and self.model.n_classes == 2 else None
+        """The model where it is one sum of two classes, which has laws; None for votes, several classes and numbers."""
+        return self.shaped if self.model.n_classes == 2 else None
+
+    @property
+    def shaped(self) -> AdditiveEnsemble | None:
+        """The model where it is one sum, which has shapes; None for a vote, and for several classes."""
+        return self.model.members[0] if self.model.weights is None and self.model.n_classes in (0, 2) else None
 
     @property
     def points(self) -> float:
-        """How many whole scores are one unit of what is shown: of log-odds, where the score is one; else 1."""
-        is_odds = self.estimator is not None and self.estimator.score_is_log_odds
-        return float(self.additive.levels) if is_odds and self.additive is not None else 1.0
+        """How many whole scores are one unit of what is shown: of log-odds, or of the target of numbers; else 1."""
+        is_number = self.model.n_classes == 0
+        is_unit = is_number or (self.estimator is not None and self.estimator.score_is_log_odds)
+        return float(self.shaped.levels) if is_unit and self.shaped is not None else 1.0
 
     @property
     def dates(self) -> tuple[int, ...]:
@@ -188,6 +194,12 @@ class IntervalInputs(Inputs):
     intervals: Intervals
     n_jobs: int | None
 
+    @property
+    def moves(self) -> FloatArray:
+        """By how much the answer of each row can move, at most."""
+        found = self.intervals
+        return np.maximum(found.value - found.low, found.high - found.value)
+
     def certify_part(self, rows: FloatArray, radius: float) -> Intervals:
         """Intervals of encoded rows under the same threat, at another radius."""
         model, noise, rule, proof = self.subject.model, self.subject.noise, self.rule, self.proof
@@ -212,7 +224,7 @@ def read_subject(clf: object, noise: Noise | str | float | None, feature_names: 
                 "model as deployed: only a fitted classifier knows its own."
             )
         names = name_features(clf, feature_names)
-        return Subject(clf, as_noise_or_none(noise), np.arange(clf.n_classes), names, _list_codes(clf), None)
+        return Subject(clf, resolve_noise(noise), np.arange(clf.n_classes), names, _list_codes(clf), None)
     fitted = _check_classifier(clf, noise)
     model, encoding = fitted.ensemble_, fitted.encoding_
     names = name_features(model, encoding.names if feature_names is None else feature_names)
@@ -221,7 +233,7 @@ def read_subject(clf: object, noise: Noise | str | float | None, feature_names: 
     return Subject(model, own, np.asarray(fitted.classes_), names, categories, fitted, encoding.whole)
 
 
-def _check_classifier(clf: Any, noise: Noise | str | float | None) -> CertifiedClassifier:
+def _check_classifier(clf: Fitted, noise: Noise | str | float | None) -> CertifiedClassifier:
     if not hasattr(clf, "certify") or not hasattr(clf, "get_params"):
         raise TypeError(
             "`model` must be a fitted classifier or regressor of derand, an AdditiveEnsemble or a WeightedVote, "
@@ -270,7 +282,7 @@ def read_inputs(
         certificates = _certify_bare(subject, X, threats, asked)
         matrix = np.asarray(X, dtype=np.float64)
     else:
-        from derand.estimators import certify_encoded, encode_rows
+        from derand.fitted import certify_encoded, encode_rows
 
         matrix = encode_rows(subject.estimator, X)
         noise = "none" if subject.noise is None else None
@@ -297,9 +309,9 @@ def read_inputs(
     )
 
 
-def read_regression_inputs(reg: Any, X: object, y: ArrayLike | None, settings: ReportSettings) -> IntervalInputs:
+def read_regression_inputs(reg: Fitted, X: object, y: ArrayLike | None, settings: ReportSettings) -> IntervalInputs:
     """Certify the rows by a regressor, encode them and check the true numbers."""
-    from derand.estimators import encode_rows
+    from derand.fitted import encode_rows
 
     start = time.perf_counter()
     found = reg.certify_interval(
@@ -352,7 +364,7 @@ def name_rows(X: object, given: Sequence[object] | None, n_rows: int) -> tuple[s
 def _grade(subject: Subject, X: object, matrix: FloatArray, certificates: Certificates) -> RowGrades:
     """What the model says of each row besides its label."""
     if subject.estimator is not None:
-        from derand.estimators import grade_rows
+        from derand.fitted import grade_rows
 
         return grade_rows(subject.estimator, X, certificates, encoded=matrix)
     score = rank_rows(subject.model, matrix, certificates)
@@ -383,7 +395,7 @@ def _list_threats(subject: Subject, asked: ReportSettings) -> tuple[list[Threat]
     return [own.name_columns(names, units=units)], True
 
 
-def _certify_bare(subject: Subject, X: Any, threats: list[Threat], asked: ReportSettings) -> list[Certificates]:
+def _certify_bare(subject: Subject, X: Frame, threats: list[Threat], asked: ReportSettings) -> list[Certificates]:
     rule = asked.rule or "vote"
     if asked.threat is not None:
         return [certify(subject.model, X, subject.noise, rule=rule, proof=asked.proof, threat=threats[0])]

@@ -18,9 +18,10 @@ from derand.report.sections import (
     classes,
     compare,
     computed,
-    guarantee,
     intervals,
     limits,
+    monitor,
+    one_page,
     predictions,
     promises,
     radii,
@@ -37,18 +38,21 @@ Summary = Any
 """A ReportSummary or an IntervalSummary."""
 
 _LABELS = (
-    *(compare.SECTION, classes.SECTION, radii.SECTION, units.SECTION, shapes.SECTION, weakest.SECTION, rows.SECTION),
-    *(what_if.SECTION, subgroups.SECTION, promises.SECTION, computed.SECTION),
+    *(subgroups.SECTION, compare.SECTION, promises.SECTION, classes.SECTION, predictions.SECTION, radii.SECTION),
+    *(units.SECTION, shapes.SECTION, weakest.SECTION, rows.SECTION, what_if.SECTION, computed.SECTION),
 )
 SECTIONS: dict[str, tuple[Section, ...]] = {
-    "radius": (guarantee.SECTION, threat.SECTION, predictions.SECTION, accuracy.SECTION, *_LABELS),
-    "limits": (guarantee.SECTION, threat.SECTION, predictions.SECTION, limits.SECTION, limits.WITNESSES, *_LABELS),
+    "radius": (one_page.SECTION, threat.SECTION, accuracy.SECTION, *_LABELS),
+    "limits": (one_page.SECTION, threat.SECTION, limits.SECTION, limits.WITNESSES, *_LABELS),
     "intervals": (
-        *(guarantee.SECTION, threat.SECTION, predictions.ERRORS, intervals.SECTION, intervals.WIDEST),
-        *(intervals.TOLERANCE, intervals.ROWS, what_if.SECTION, computed.SECTION),
+        *(one_page.SECTION, threat.SECTION, intervals.SECTION, subgroups.SECTION, predictions.ERRORS),
+        *(intervals.TOLERANCE, shapes.SECTION, intervals.WIDEST, intervals.ROWS, what_if.SECTION, computed.SECTION),
     ),
 }
-"""In their order: of a classifier within a radius or within limits alone, and of a regressor."""
+"""From the decision to the details: of a classifier within a radius or within limits alone, and of a regressor."""
+_LONGEST_NOTE = 140
+_ROOM = 3900
+"""Letters that a page to sign holds in its usual size; with more, it is printed smaller."""
 _BELOW = ("answers", "compare")
 """Tables of LaTeX that stand below the main one."""
 
@@ -57,25 +61,36 @@ def _is_regression(summary: Summary) -> bool:
     return "errors" in summary
 
 
-def choose_sections(summary: Summary) -> list[Section]:
-    """The sections that a report has."""
+def list_sections(summary: Summary) -> tuple[Section, ...]:
+    """The sections that a report of this kind may have."""
     within = "limits" if summary["threat"]["norm"] is None else "radius"
-    return [one for one in SECTIONS["intervals" if _is_regression(summary) else within] if one.link(summary)]
+    return SECTIONS["intervals" if _is_regression(summary) else within]
 
 
-def to_html(summary: Summary) -> str:
-    """One page with its styles, scripts and data inside, and the policy that lets a browser run these and no others."""
+def choose_sections(summary: Summary) -> list[Section]:
+    """Those that this report has."""
+    return [one for one in list_sections(summary) if one.link(summary)]
+
+
+def to_html(summary: Summary, *, one_page: bool = False) -> str:
+    """One file with its styles, scripts and data inside, and the policy that lets a browser run these and no others.
+
+    `one_page`: its first part alone, without scripts, which prints to a page.
+    """
     if _is_regression(summary):
         kind, code, data = "Interval report", ["intervals"], intervals.list_data(summary)
     else:
         kind, code, data = "Certificate report", [], rows.list_data(summary)
-    moved = what_if.list_data(summary)
+    chosen = choose_sections(summary)[: 1 if one_page else None]
+    is_dense = one_page and _count_letters(summary, chosen[0]) > _ROOM
+    moved = {} if one_page else what_if.list_data(summary)
     styles = ["report", "audit", *code, *(["whatif"] if moved else [])]
     style = Markup("".join(read_static(f"{name}.css") for name in styles))
     scripts = [Markup("\n".join(read_static(f"{name}.js") for name in ("common", "rows", *(code or ["report"]))))]
     scripts += [Markup(read_static("whatif.js"))] if moved else []
+    scripts, allowed = ([], "'none'") if one_page else (scripts, " ".join(map(_hash_code, scripts)))
     policy = (
-        f"default-src 'none'; script-src {' '.join(map(_hash_code, scripts))}; style-src 'unsafe-inline'; "
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
         f"style-src-elem {_hash_code(style)}; style-src-attr 'unsafe-inline'; img-src data:; base-uri 'none'; "
         "form-action 'none'"
     )
@@ -83,7 +98,9 @@ def to_html(summary: Summary) -> str:
         "page",
         summary,
         kind=kind,
-        sections=choose_sections(summary),
+        sections=chosen,
+        one_page=one_page,
+        is_dense=is_dense,
         style=style,
         scripts=scripts,
         policy=Markup(policy),
@@ -91,6 +108,31 @@ def to_html(summary: Summary) -> str:
         moved=embed(moved),
         score=what_if.title_score(summary) if moved else "",
     )
+
+
+def to_monitor_html(summary: Summary) -> str:
+    """A page about batches of rows, of the same blocks and styles, without scripts."""
+    style = Markup(read_static("report.css"))
+    policy = (
+        f"default-src 'none'; style-src 'unsafe-inline'; style-src-elem {_hash_code(style)}; "
+        "style-src-attr 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+    sections = [one for one in monitor.SECTIONS if one.link(summary)]
+    return render("monitor", summary, sections=sections, style=style, policy=Markup(policy))
+
+
+def to_monitor_markdown(summary: Summary) -> str:
+    """The same as Markdown."""
+    parts = [f"# {mark_text(summary['title'])}"]
+    for section in monitor.SECTIONS:
+        parts += write_markdown(section.blocks(summary)) if section.link(summary) else []
+    return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _count_letters(summary: Summary, section: Section) -> int:
+    """How much a page to sign has to hold."""
+    above = [summary["title"], *summary["notes"][:2], *((summary["banner"] or {}).values())]
+    return len(section.html(summary).striptags()) + sum(min(len(text), _LONGEST_NOTE) for text in above)
 
 
 def _hash_code(code: str) -> str:

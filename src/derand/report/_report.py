@@ -14,9 +14,11 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from derand._core.files import PathLike, replace_when_done
+from derand._core.origin import Frame
 from derand.report import _page
 from derand.report._class_names import rename_classes, rename_labels
 from derand.report._inputs import IntervalInputs, LabelInputs, read_inputs, read_regression_inputs, read_subject
+from derand.report._printing import print_pdf
 from derand.report._settings import ReportSettings
 from derand.report._summary import summarize_classification, summarize_regression
 from derand.report.sections.compare import OtherModel, read_other
@@ -65,7 +67,7 @@ class Report:
     def __init__(
         self,
         model: object,
-        X: Any,
+        X: Frame,
         y: ArrayLike | None = None,
         *,
         settings: ReportSettings | None = None,
@@ -79,6 +81,7 @@ class Report:
         self._inputs: LabelInputs | IntervalInputs
         if is_regressor:
             self._inputs = read_regression_inputs(model, X, y, asked)
+            resolve_groups(self._inputs.subject.names, asked.subgroups, self._inputs.n_rows)
             return
         if asked.class_names is not None:
             renamed = rename_classes(model, asked.class_names)
@@ -112,9 +115,16 @@ class Report:
         """The dict as JSON; infinity is the text "inf"."""
         return json.dumps(self._summary, allow_nan=False, ensure_ascii=False)
 
-    def to_html(self) -> str:
-        """One HTML page with everything inside."""
-        return _page.to_html(self._summary)
+    def to_html(self, *, one_page: bool = False) -> str:
+        """One HTML file with everything inside.
+
+        Parameters
+        ----------
+        one_page : bool
+            Only the page to sign, which prints to one A4 page: question, answer, quality, what flips answers, subgroup
+            differences beyond chance, what is not guaranteed, checksums and a line for a signature.
+        """
+        return _page.to_html(self._summary, one_page=one_page)
 
     def to_markdown(self) -> str:
         """The report in short, as Markdown."""
@@ -124,17 +134,24 @@ class Report:
         """Its main table, of certified accuracy or of widths, as LaTeX (needs the package booktabs)."""
         return _page.to_latex(self._summary)
 
-    def write(self, path: PathLike) -> None:
-        """Write the report to a file, in the format that the end of its name says: .html, .md, .tex or .json.
+    def write(self, path: PathLike, *, one_page: bool = False) -> None:
+        """Write the report to a file, in the format that the end of its name says: .html, .pdf, .md, .tex or .json.
 
         Parameters
         ----------
         path : path-like
+            A .pdf is the page as chromium prints it, which must be installed.
+        one_page : bool
+            As for `to_html`: only the page to sign, .html or .pdf.
         """
-        formats = {".html": self.to_html, ".md": self.to_markdown, ".tex": self.to_latex, ".json": self.to_json}
+        formats = {".md": self.to_markdown, ".tex": self.to_latex, ".json": self.to_json}
         ending = Path(path).suffix.lower()
-        if ending not in formats:
-            raise ValueError(f"`path` must end with one of {', '.join(formats)}, got {str(path)!r}.")
+        if ending in (".html", ".pdf"):
+            (_write_text if ending == ".html" else print_pdf)(self.to_html(one_page=one_page), path)
+            return
+        if one_page or ending not in formats:
+            known = ".html, .pdf" if one_page else f".html, .pdf, {', '.join(formats)}"
+            raise ValueError(f"`path` must end with one of {known}, got {str(path)!r}.")
         _write_text(formats[ending](), path)
 
     def write_html(self, path: PathLike) -> None:

@@ -20,10 +20,8 @@ _COUNTS = {"max_rows": 1, "n_detailed": 1, "n_explained": 0, "n_shapes": 0}
 _OF_CLASSIFIERS = (
     "X_train",
     "y_train",
-    "subgroups",
     "protected",
     "n_explained",
-    "n_shapes",
     "compare",
     "compare_name",
     "class_names",
@@ -69,15 +67,14 @@ class ReportSettings:
     n_explained : int
         How many of the weakest rows are explained in full. Of a classifier.
     n_shapes : int
-        Of how many features the shapes are shown, the most important first. Of a classifier.
+        Of how many features the shapes are shown, the most important first.
     seed : int
         Of the samples.
     X_train, y_train : training rows and labels, optional
         Then the classifier is trained on them once more without noise, as a baseline. Otherwise the baseline is the
         most frequent label. Of a classifier.
     subgroups : column name or number, list of those, or dict, optional
-        For which subgroups robustness is compared. The values of a dict are one group per row, or a column. Of a
-        classifier.
+        For which subgroups robustness is compared. The values of a dict are one group per row, or a column.
     protected : column, list of columns, or list of such lists, optional
         Columns that must not change an answer, as for `prove` of a classifier: the report then has a part “Promises
         about every row”. Of a classifier.
@@ -111,19 +108,19 @@ class ReportSettings:
     noise: Noise | str | float | None = None
     proof: str = "best"
     feature_names: Sequence[str] | None = None
-    row_names: Sequence[Any] | None = None
+    row_names: Sequence[object] | None = None
     max_rows: int = 100_000
     n_detailed: int = 300
     n_explained: int = 5
     n_shapes: int = 24
     seed: int = 0
-    X_train: Any = None
+    X_train: object = None
     y_train: ArrayLike | None = None
     subgroups: Groups | None = None
     protected: str | int | Sequence[str | int] | Sequence[Sequence[str | int]] | None = None
     compare: Any = None
     compare_name: str | None = None
-    class_names: Mapping[Any, str] | None = None
+    class_names: Mapping[object, str] | None = None
     tolerance: float | None = None
     what_if: bool = True
     configuration: str | None = None

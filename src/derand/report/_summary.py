@@ -108,6 +108,9 @@ class IntervalSummary(TypedDict):
     tolerance: intervals.ToleranceFacts | None
     """None where there is no radius, or no number may change."""
     rows: intervals.IntervalRows
+    shapes: list[shapes.Shape]
+    subgroups: list[subgroups.Subgroups]
+    group_comparison: subgroups.GroupComparison | None
     what_if: what_if.WhatIf | None
     left_out: list[str]
     checksums: list[computed.Checksum]
@@ -178,7 +181,8 @@ def summarize_regression(inputs: IntervalInputs, settings: ReportSettings) -> In
     """All that a report on a regressor says."""
     start = time.perf_counter()
     found, random = inputs.intervals, np.random.default_rng(settings.seed)
-    moves = intervals.measure_spread(np.maximum(found.value - found.low, found.high - found.value))
+    moves, drawn = intervals.measure_spread(inputs.moves), shapes.compute(inputs, settings.n_shapes)
+    groups, comparison = subgroups.compute(inputs, settings.subgroups, 0.0)
     missed, listed = predictions.compute_errors(inputs), intervals.list_rows(inputs, settings, random)
     curve = intervals.trace_widths(inputs, random)
     tolerated = intervals.measure_tolerance(inputs, settings.tolerance, moves, missed, listed)
@@ -202,8 +206,16 @@ def summarize_regression(inputs: IntervalInputs, settings: ReportSettings) -> In
         "curve": curve,
         "tolerance": tolerated,
         "rows": listed,
+        "shapes": drawn,
+        "subgroups": groups,
+        "group_comparison": comparison,
         "what_if": moved,
-        "left_out": [*_list_left_out_of_regression(inputs, listed, curve), *moved_note, *settings.left_out],
+        "left_out": [
+            *shapes.list_left_out(inputs, drawn),
+            *_list_left_out_of_regression(inputs, listed, curve),
+            *moved_note,
+            *settings.left_out,
+        ],
         "checksums": computed.list_checksums(inputs, settings),
         "computed": computed.compute(inputs, start, settings.configuration),
     }
@@ -227,11 +239,13 @@ def _list_left_out(
             "class to compare with."
         )
     if not inputs.subject.model.numerical_features:
-        notes.append("The model reads no numbers: there is no radius, no law of the score and no table of moves.")
+        notes.append(
+            "The model reads no numbers: there is no radius, no distribution of the score and no table of moves."
+        )
     elif inputs.threat.norm is None:
         notes.append("Limits alone say what may change: there are no radii, no curves over them and no table of moves.")
     if inputs.subject.noise is None:
-        notes.append("Without noise a score is one number: there are no laws and no failure masses.")
+        notes.append("Without noise a score is one number: there are no distributions and no failure masses.")
     elif inputs.rule == "mean" and model is not None:
         notes.append(
             "By the rule “mean” the expected score decides: there are no failure masses and no certified percentiles, "
@@ -252,7 +266,7 @@ def _list_left_out(
         )
     n_laws = sum(row["law"] is not None for row in listed["table"])
     if 0 < n_laws < len(listed["table"]):
-        notes.append(f"The model's grid is very fine, so the laws of {plural(n_laws, 'row')} are shown.")
+        notes.append(f"The model's grid is very fine, so the distributions of {plural(n_laws, 'row')} are shown.")
     if settings.subgroups is None:
         notes.append("No column was chosen for subgroups.")
     return notes

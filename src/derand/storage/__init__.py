@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from derand._core.files import PathLike, replace_when_done
+from derand._core.origin import Fitted
 from derand.model import is_model
 from derand.storage._document import (
     SCHEMA,
@@ -29,7 +30,14 @@ from derand.storage._document import (
     read_json,
     write_document,
 )
-from derand.storage._estimators import CLASSIFIER, REGRESSOR, build_estimator, describe_estimator, list_estimators
+from derand.storage._estimators import (
+    CLASSIFIER,
+    REGRESSOR,
+    build_estimator,
+    build_stored,
+    describe_estimator,
+    list_estimators,
+)
 from derand.storage._fields import Field
 from derand.storage._models import MODEL_KINDS, describe_model
 from derand.storage._records import (
@@ -53,6 +61,7 @@ __all__ = [
     "load",
     "load_bytes",
     "load_record",
+    "load_stored",
     "mark_file",
     "read_json",
     "read_kind",
@@ -108,12 +117,12 @@ def write_bytes(model: object) -> bytes:
     return content
 
 
-def load_bytes(content: bytes) -> Any:
+def load_bytes(content: bytes) -> object:
     """The model of which `write_bytes` gave the content of a file."""
     return _build(open_document(parse_document(content)))
 
 
-def load(path: PathLike) -> Any:
+def load(path: PathLike) -> Fitted:
     """Read a model that `save` wrote; the same kind comes back.
 
     Parameters
@@ -131,6 +140,11 @@ def load(path: PathLike) -> Any:
         Where the file is not a sound model; the message names the field, such as `model.terms[3].edges`.
     """
     return _check_file(path, _build)
+
+
+def load_stored(path: PathLike) -> Any:
+    """The same as `load`, but for estimators, of which what predicts and certifies is given: without scikit-learn."""
+    return _check_file(path, lambda fields: _build(fields, build_stored))
 
 
 def read_kind(path: PathLike) -> str:
@@ -169,8 +183,8 @@ def _check_file(path: PathLike, read: Callable[[dict[str, Field]], Found]) -> Fo
         raise ValueError(f"{os.fspath(path)} is not a model file: {error}{hint}") from None
 
 
-def _build(fields: dict[str, Field]) -> object:
+def _build(fields: dict[str, Field], build: Callable[[Field, str], object] = build_estimator) -> object:
     kind = fields["kind"].choice(_KINDS)
     if kind in MODEL_KINDS:
         return MODEL_KINDS[kind][1](fields["model"])
-    return build_estimator(fields["model"], kind)
+    return build(fields["model"], kind)

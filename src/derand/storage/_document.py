@@ -71,12 +71,12 @@ def read_bytes(path: PathLike, most: int, missing: str) -> bytes:
     return content
 
 
-def read_json(path: PathLike) -> Any:
+def read_json(path: PathLike) -> object:
     """What a small JSON file of this package holds, within the same limits as models; whoever asks checks the rest."""
     return parse_document(read_bytes(path, MAX_RECORD_BYTES, f"{path} does not exist."))
 
 
-def parse_document(content: bytes) -> Any:
+def parse_document(content: bytes) -> object:
     """The JSON document in the bytes of a file."""
     try:
         return json.loads(content.decode("utf-8"), parse_constant=_refuse_constant, object_pairs_hook=_as_object)

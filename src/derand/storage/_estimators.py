@@ -7,11 +7,13 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from derand._core.origin import Fitted
 from derand._core.units import NamedUnits
+from derand.fitted import CLASSIFIERS, REGRESSORS, FittedModel, StoredModel
 from derand.model import Model
 from derand.noise import Noise, resolve_noise
 from derand.storage._fields import Field, construct, shorten
@@ -30,18 +32,17 @@ _STATED = {"ensemble_", "noise_", "classes_", "encoding_", "n_features_in_", "fe
 _FITTED_NAME = re.compile(r"[a-z](\w*[a-z0-9])?_", flags=re.ASCII)
 
 
+_NAMES = {CLASSIFIER: CLASSIFIERS, REGRESSOR: REGRESSORS}
+
+
 def list_estimators(kind: str) -> dict[str, type[CertifiedEstimator]]:
     """The classifiers, or the regressors, that can be saved, by the names of their classes."""
-    from derand.estimators import REGRESSORS, TRAINERS, ImportedClassifier, ImportedRegressor
+    import derand.estimators as home  # slow to import: it needs scikit-learn
 
-    own: dict[str, list[type[CertifiedEstimator]]] = {
-        CLASSIFIER: [*TRAINERS.values(), ImportedClassifier],
-        REGRESSOR: [*REGRESSORS.values(), ImportedRegressor],
-    }
-    return {one.__name__: one for one in own[kind]}
+    return {name: getattr(home, name) for name in _NAMES[kind]}
 
 
-def describe_estimator(model: Any) -> dict[str, object]:
+def describe_estimator(model: Fitted) -> dict[str, object]:
     """A fitted estimator as JSON."""
     if not hasattr(model, "ensemble_"):
         raise ValueError(f"`model` must be fitted, got a {type(model).__name__} that is not: call `fit` first.")
@@ -68,26 +69,46 @@ def describe_estimator(model: Any) -> dict[str, object]:
     }
 
 
+class _Parts(NamedTuple):
+    """What is in the file of an estimator; `training` and `parameters` depend on its class."""
+
+    name: str
+    ensemble: Model
+    noise: Noise | None
+    encoding: TableEncoding
+    training: Field
+    parameters: Field
+    classes: Labels | None
+
+
+def _read_parts(field: Field, kind: str) -> _Parts:
+    fields = field.members("estimator", "parameters", *(["classes"] if kind == CLASSIFIER else []), *_FIELDS)
+    name = fields["estimator"].choice(_NAMES[kind])
+    ensemble = _build_ensemble(fields["ensemble"], kind)
+    classes = _build_classes(fields["classes"], ensemble.n_classes) if kind == CLASSIFIER else None
+    noise, encoding = _build_own_noise(fields["noise"], ensemble), _build_encoding(fields, ensemble)
+    return _Parts(name, ensemble, noise, encoding, fields["training"], fields["parameters"], classes)
+
+
 def build_estimator(field: Field, kind: str) -> CertifiedEstimator:
     """A fitted classifier or regressor from its JSON."""
     from derand.estimators import assemble
 
-    fields = field.members("estimator", "parameters", *(["classes"] if kind == CLASSIFIER else []), *_FIELDS)
-    estimators = list_estimators(kind)
-    own = estimators[fields["estimator"].choice(list(estimators))]
-    ensemble = _build_ensemble(fields["ensemble"], kind)
-    classes = {"classes": _build_classes(fields["classes"], ensemble.n_classes)} if kind == CLASSIFIER else {}
-    build = partial(
-        assemble,
-        own,
-        ensemble,
-        _build_own_noise(fields["noise"], ensemble),
-        _build_encoding(fields, ensemble),
-        _build_training(fields["training"], own),
-        _build_parameters(fields["parameters"], own),
-        **classes,
-    )
-    return construct(build, fields["parameters"])  # all else is checked: what it may refuse are parameters
+    parts = _read_parts(field, kind)
+    own = list_estimators(kind)[parts.name]
+    found = (parts.ensemble, parts.noise, parts.encoding, _build_training(parts.training, own))
+    parameters = _build_parameters(parts.parameters, list(own().get_params(deep=False)))
+    build = partial(assemble, own, *found, parameters, classes=parts.classes)
+    return construct(build, parts.parameters)  # all else is checked: what it may refuse are parameters
+
+
+def build_stored(field: Field, kind: str) -> StoredModel:
+    """The same as what predicts and certifies; parameters that matter for training alone are not looked at."""
+    parts = _read_parts(field, kind)
+    found = (parts.ensemble, parts.noise, parts.encoding, _build_training(parts.training, StoredModel))
+    parameters = _build_parameters(parts.parameters, [name for name, _ in parts.parameters.entries()])
+    build = partial(StoredModel, parts.name, *found, parameters, classes=parts.classes)
+    return construct(build, parts.parameters)
 
 
 def _build_own_noise(field: Field, ensemble: Model) -> Noise | None:
@@ -99,9 +120,9 @@ def _build_own_noise(field: Field, ensemble: Model) -> Noise | None:
     return noise
 
 
-def _build_parameters(field: Field, kind: type[CertifiedEstimator]) -> dict[str, object]:
+def _build_parameters(field: Field, names: Sequence[str]) -> dict[str, object]:
     """The parameters of a constructor: numbers finite, but for a norm, and a noise one that exists."""
-    fields = field.members(*kind().get_params(deep=False))
+    fields = field.members(*{*names, "noise", "rule", "n_jobs"})
     values = {name: build_value(field) for name, field in fields.items()}
     for name, value in values.items():
         if not _is_finite(value) and (name, value) != ("norm", math.inf):
@@ -119,7 +140,7 @@ def _is_finite(value: object) -> bool:
     return not isinstance(value, float) or math.isfinite(value)
 
 
-def _build_training(field: Field, kind: type[CertifiedEstimator]) -> dict[str, object]:
+def _build_training(field: Field, kind: type[FittedModel]) -> dict[str, object]:
     """What `fit` found besides the model; no name that the class or this file uses otherwise."""
     found = {}
     for name, value in field.entries():

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from derand._core.arrays import Cells
+from derand._core.origin import Cell
 from derand._core.units import NamedUnits
 from derand.noise import Noise
 from derand.storage._fields import Field, construct
@@ -103,7 +104,7 @@ def build_array(field: Field) -> Cells:
     return array
 
 
-def _narrow_type(type_name: str, values: Sequence[Any], field: Field) -> str:
+def _narrow_type(type_name: str, values: Sequence[Cell], field: Field) -> str:
     """The type to allocate for values: of text the narrowest, which the stated one must cover."""
     if type_name[1] != "U":
         return type_name
@@ -125,12 +126,14 @@ def _is_uneven(values: Sequence[str]) -> bool:
 
 def describe_threat(threat: Threat, name: str) -> dict[str, object]:
     """A threat by its fields."""
-    return {one.name: describe_value(getattr(threat, one.name), name) for one in dataclasses.fields(threat)}
+    told = {one.name: describe_value(getattr(threat, one.name), name) for one in dataclasses.fields(threat)}
+    return told if threat.linked else {key: value for key, value in told.items() if key != "linked"}
 
 
 def build_threat(field: Field) -> Threat:
     """A threat by its fields."""
-    fields = field.members(*(one.name for one in dataclasses.fields(Threat)))
+    names = [one.name for one in dataclasses.fields(Threat) if one.name != "linked"]
+    fields = field.members(*names, optional=("linked",))  # which older files lack
     return construct(partial(Threat, **{name: build_value(one) for name, one in fields.items()}), field)
 
 

@@ -17,7 +17,7 @@ from derand.tables._columns import (
     describe_data_checks,
     format_data_checks,
 )
-from derand.tables._data_checks import check_target
+from derand.tables._data_checks import FEW_CLASSES, MOST_CLASSES, check_target, refuse_identifiers
 from derand.tables._dates import SECONDS, dates_to_numbers, format_days, format_moment
 from derand.tables._encoding import CategoricalFeatures, CategoryKindError, TableEncoding, count_decimals, is_whole
 from derand.tables._files import TableFile, inspect_file
@@ -27,6 +27,8 @@ from derand.tables._tables import as_rows, is_frame, list_other_floats, stack_co
 from derand.tables._writing import write_batches
 
 __all__ = [
+    "FEW_CLASSES",
+    "MOST_CLASSES",
     "SECONDS",
     "CategoricalFeatures",
     "Category",
@@ -58,6 +60,7 @@ __all__ = [
     "make_unseen",
     "match_file",
     "names_stream",
+    "refuse_identifiers",
     "stack_copies",
     "take_rows",
     "write_batches",

@@ -8,13 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from derand._core.arrays import FloatArray
-from derand._core.origin import take_rows
+from derand._core.origin import Frame, take_rows
 from derand._core.text import quote_short
 from derand.tables._data_checks import (
     ADVICE_ON_DATES,
@@ -145,7 +144,7 @@ def check_columns(
     return tuple(_add_data_checks(sample, checks, opened.n_rows, leaks, {*chosen, *kept}))
 
 
-def describe_data_checks(table: Any, target: ArrayLike, categorical: Collection[int] = ()) -> str | None:
+def describe_data_checks(table: Frame, target: ArrayLike, categorical: Collection[int] = ()) -> str | None:
     """The data checks of a frame that a model was trained on, in one message; None where nothing was found.
 
     `categorical`: columns that were named as categorical.

@@ -16,6 +16,9 @@ from derand._core.text import join_words, quote_short
 from derand.tables._dates import reads_as_date
 from derand.tables._kinds import Category, reads_as_number
 
+MOST_CLASSES = 256
+FEW_CLASSES = 20
+"""Up to so many classes may have a row or two each."""
 MOST_ROWS = 20_000
 """That are looked at."""
 _FEWEST_ROWS = 50
@@ -41,7 +44,7 @@ _LEAST_SENTINELS = 2
 _COUNTING = "has another whole number in every row, as row numbers and identifiers do"
 _NAMED = "is named like an identifier, and its whole numbers hardly repeat"
 _ORDERED = "rises or falls from row to row by whole numbers, as row numbers and identifiers do"
-_LEAK = "tells the target almost by itself: make sure that it is known before the target is, or leave it out"
+_LEAK = "predicts the target almost alone: make sure that it is known before the target, or leave it out"
 
 
 def sample_rows(n_rows: int) -> IntArray | None:
@@ -107,7 +110,7 @@ def check_sentinel(values: FloatArray) -> str | None:
     Examples
     --------
     >>> check_sentinel(np.array([3.0, -999.0, 41.0, -999.0, 12.0]))
-    'holds -999 in 2 cells, far outside its other numbers (3 to 41): if that stands for a missing one, empty the cells'
+    'holds -999 in 2 cells, far outside its other numbers (3 to 41): if that means missing, empty the cells'
     """
     present = np.sort(values[np.isfinite(values)])
     for end in (present[:1], present[-1:]):
@@ -118,7 +121,7 @@ def check_sentinel(values: FloatArray) -> str | None:
         if min(abs(end[0] - low), abs(end[0] - high)) > high - low > 0:
             return (
                 f"holds {end[0]:g} in {present.size - others.size} cells, far outside its other numbers ({low:g} to "
-                f"{high:g}): if that stands for a missing one, empty the cells"
+                f"{high:g}): if that means missing, empty the cells"
             )
     return None
 
@@ -164,13 +167,7 @@ def _split_name(name: str | int) -> list[str]:
 
 
 class Leaks:
-    """Asks of columns whether they tell the target by themselves.
-
-    Parameters
-    ----------
-    target : array of shape (n_rows,)
-        Labels, or numbers to be predicted (more than twenty different ones).
-    """
+    """Asks of columns whether they tell the target by themselves: labels, or more than twenty different numbers."""
 
     def __init__(self, target: Targets) -> None:
         values, codes = np.unique(target, return_inverse=True)
@@ -300,3 +297,12 @@ def _cut(values: FloatArray) -> IntArray:
         return np.zeros(values.size, dtype=np.int64)
     edges = np.unique(np.quantile(values[~missing], np.arange(1, n_cells) / n_cells))
     return np.where(missing, 0, 1 + np.searchsorted(edges, values, side="right"))
+
+
+def refuse_identifiers(n_classes: int, n_rows: int, what: str, more: str = "") -> None:
+    """Refuse many classes of which most rows have one of their own: nothing can be learnt of them."""
+    if n_classes > FEW_CLASSES and 2 * n_classes > n_rows:
+        raise ValueError(
+            f"{what} must hold classes of several rows each, got {n_classes} different labels in {n_rows} rows, as an "
+            f"identifier has: choose another target, or merge classes.{more}"
+        )

@@ -9,7 +9,6 @@ import datetime
 import math
 import re
 from collections.abc import Collection
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +26,7 @@ SECONDS = 86_400
 """Of a day."""
 
 
-def dates_to_numbers(frame: object, columns: Collection[str | int] | None = None) -> Any:
+def dates_to_numbers(frame: object, columns: Collection[str | int] | None = None) -> object:
     """A frame with dates as numbers: days since 1970-01-01, with which models can be trained.
 
     Parameters

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
@@ -123,7 +122,7 @@ class TableEncoding:
         rows: FloatArray,
         origin: Origin | None = None,
         unseen: Callable[[tuple[Category, ...]], object] = lambda categories: None,
-    ) -> Any:
+    ) -> object:
         """Rows as the model reads them, in the words of the table; an array of objects where that had no names.
 
         `origin`: which index and which kind of table they get, None is pandas; `unseen`: what stands for a category

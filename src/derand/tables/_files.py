@@ -268,7 +268,7 @@ class TableFile:
         if bad:
             raise ValueError(
                 f"{self.label} has {what} cells in {list_some(bad, quote=False)}{rows}: "
-                f"drop those rows or fill the gaps first.{more}"
+                f"drop those rows or fill the missing values first.{more}"
             )
 
 

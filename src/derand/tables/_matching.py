@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Collection, Generator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from derand._core.arrays import Cells, FloatArray, Labels
 from derand._core.files import PathLike
+from derand._core.origin import Cell
 from derand._core.text import format_exactly, quote_short
 from derand.tables._encoding import TableEncoding
 from derand.tables._files import TableFile, inspect_file
@@ -172,7 +173,7 @@ class MatchedFile:
         return np.asarray(self.classes[[codes[value] for value in values]])
 
 
-def make_unseen(known: tuple[Any, ...]) -> Any:
+def make_unseen(known: tuple[Cell, ...]) -> object:
     """Some value that is not among the categories; None where there is no other."""
     kind = kind_of_values(known)
     if kind is ColumnKind.TEXT:
@@ -228,7 +229,7 @@ def match_file(
         if len(names) != encoding.n_features:
             raise ValueError(
                 f"{path} has {len(names)} columns of features, but the model was trained on "
-                f"{encoding.n_features}, without names: give these alone, in the same order."
+                f"{encoding.n_features}, without names: give only these, in the same order."
             )
     if target is not None and target in names:
         raise ValueError(f"The column {target!r} is a feature of the model: it cannot be the target.")

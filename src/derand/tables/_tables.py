@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from derand._core.arrays import Cells, FloatArray, IntArray
 from derand._core.finite import cast_exactly, require_unchanged
-from derand._core.origin import find_library, take_rows
+from derand._core.origin import Cell, Frame, find_library, take_rows
+from derand._core.text import Facts
 from derand.tables._kinds import Category, ColumnKind, is_missing, kind_of_arrow_type, kind_of_cell, kind_of_letter
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ _OTHER_FLOATS = frozenset({"float32", "float16", "float", "halffloat", "float[py
 _OTHER_FLOATS |= {name for name in [np.dtype(np.longdouble).name] if name != "float64"}
 
 
-def list_other_floats(X: Any) -> list[int]:
+def list_other_floats(X: Frame) -> list[int]:
     """Numbers of the columns of a frame or an array that hold floats of less or more than double precision."""
     if isinstance(X, np.ndarray):
         return list(range(X.shape[1])) if X.dtype.name in _OTHER_FLOATS else []
@@ -69,7 +70,7 @@ def list_other_floats(X: Any) -> list[int]:
     return [at for at, kind in enumerate(kinds) if str(kind).lower() in _OTHER_FLOATS]
 
 
-def as_rows(X: object) -> Any:
+def as_rows(X: object) -> Frame:
     """A frame or array as it is, lists as an array, in which text leaves the numbers beside it as they are."""
     if is_frame(X) or hasattr(X, "dtype"):
         return X
@@ -77,7 +78,7 @@ def as_rows(X: object) -> Any:
     return np.array(X, dtype=object) if array.dtype.kind in "US" else array
 
 
-def stack_copies(X: Any, columns: Iterable[int], copies: FloatArray) -> Any:
+def stack_copies(X: Frame, columns: Iterable[int], copies: FloatArray) -> object:
     """Copies of a table, one below the other, with other numbers in some of its columns.
 
     `columns`: those that hold numbers; `copies`: their numbers, (n_copies, n_rows, n_features). Columns of whole
@@ -104,7 +105,7 @@ def stack_copies(X: Any, columns: Iterable[int], copies: FloatArray) -> Any:
     return rows
 
 
-def put_numbers(X: Any, column: int, numbers: FloatArray) -> Any:
+def put_numbers(X: Frame, column: int, numbers: FloatArray) -> object:
     """A frame with other numbers in a column; NaN is null where there is such a thing."""
     if hasattr(X, "iloc"):
         changed = X.copy(deep=False)
@@ -335,7 +336,7 @@ class PolarsTable(ArrowTable):
         return pa.chunked_array([series.to_arrow(compat_level=pl.CompatLevel.oldest())])
 
 
-_ADAPTERS: dict[str, Any] = {"pandas": PandasTable, "polars": PolarsTable, "pyarrow": ArrowTable}
+_ADAPTERS: Facts = {"pandas": PandasTable, "polars": PolarsTable, "pyarrow": ArrowTable}
 
 
 def judge_cell(value: object, table: Table, column: int) -> ColumnKind:
@@ -390,7 +391,7 @@ def _read_dates(array: Cells) -> Cells:
     """Dates and times as numpy's; those with a time zone in universal time."""
     if array.dtype.kind == "M":
         return array.astype("datetime64[us]")
-    dates: list[Any] = [None if is_missing(value) else value for value in array.tolist()]
+    dates: list[Cell] = [None if is_missing(value) else value for value in array.tolist()]
     zoned = {at: value for at, value in enumerate(dates) if getattr(value, "tzinfo", None) is not None}
     for at, value in zoned.items():
         dates[at] = value.astimezone(datetime.UTC).replace(tzinfo=None)

@@ -146,12 +146,21 @@ def _disarm(text: str) -> str:
 
 
 def _as_array(values: Cells) -> pa.Array:
-    """NumPy's array as pyarrow's; that of short text without Python's strings, several times as fast."""
+    """NumPy's array as pyarrow's, from its bytes: pyarrow would import pandas first, and make text of Python's strings.
+
+    What has no such bytes goes the long way.
+    """
     import pyarrow as pa
 
-    if values.dtype.kind != "U" or not values.size or not 0 < values.dtype.itemsize <= _SHORT_BYTES:
+    kind, values = values.dtype.kind, np.ascontiguousarray(values)
+    if kind in "iuf" and values.dtype.isnative:
+        return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), values.size, [None, pa.py_buffer(values)])
+    if kind == "b":
+        bits = np.packbits(values, bitorder="little")
+        return pa.Array.from_buffers(pa.bool_(), values.size, [None, pa.py_buffer(bits)])
+    if kind != "U" or not values.size or not 0 < values.dtype.itemsize <= _SHORT_BYTES:
         return pa.array(values)
-    signs = np.ascontiguousarray(values).view(np.uint32).reshape(values.size, -1)
+    signs = values.view(np.uint32).reshape(values.size, -1)
     is_sign = signs != 0
     if signs.max() > _LAST_ASCII or (is_sign[:, 1:] & ~is_sign[:, :-1]).any():  # the sign 0 within text
         return pa.array(values)

@@ -6,13 +6,11 @@ so that a trained model does not depend on the number of threads.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray, IntArray
-from derand.kernels.compiling import compile_loop
+from derand.kernels.compiling import Compiled, compile_loop
 
 _TILE = 64  # rows that are read while their cache lines are at hand
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # 2**64 divided by the golden ratio spreads neighbouring keys
@@ -75,13 +73,13 @@ def _encode(
 
 
 def _accumulate(
-    codes: NDArray[np.uint16], target: NDArray[np.uint8], weights: NDArray[Any], counts: NDArray[Any]
+    codes: NDArray[np.uint16], target: NDArray[np.uint8], weights: NDArray[np.generic], counts: NDArray[np.generic]
 ) -> None:
     """Add each row's weight to `counts[target, code]`."""
     for row in range(codes.size):
         counts[target[row], codes[row]] += weights[row]
 
 
-gather: Any = compile_loop()(_gather)
-encode: Any = compile_loop()(_encode)
-accumulate: Any = compile_loop()(_accumulate)
+gather: Compiled = compile_loop()(_gather)
+encode: Compiled = compile_loop()(_encode)
+accumulate: Compiled = compile_loop()(_accumulate)

@@ -36,7 +36,7 @@ _IDLE = 1e-3
 """Share of all importances below which a column does not count."""
 _MOST_NAMED_OF, _NAMED = 100, 8
 """Columns of a table whose columns are named one by one, and how many of them."""
-_NO_NUMBERS = "no numerical column counts any more: the model goes by its categories alone."
+_NO_NUMBERS = "no numerical column counts any more: the model uses only its categories."
 _LEAST_AUC = 0.005
 """That columns which are given up must cost to be named."""
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray, Numbers
 from derand._core.threads import run_blocks
 from derand.train.losses.margin_loops import code_values, hash_rows, index_edges
 from derand.train.table import TrainingTable
@@ -86,7 +86,7 @@ class BinnedTable:
         Where the function of a column may jump, if that was chosen with its bins.
     """
 
-    codes: NDArray[Any]
+    codes: Numbers
     target: NDArray[np.uint8]
     weights: FloatArray
     numbers: tuple[NumberBins, ...]
@@ -201,7 +201,7 @@ def _separate(low: FloatArray, high: FloatArray) -> FloatArray:
 
 def code_rows(
     X: FloatArray, numbers: Sequence[NumberBins], categories: tuple[tuple[int, int], ...], n_threads: int = 1
-) -> NDArray[Any]:
+) -> NDArray[np.generic]:
     """Codes of rows, columns in the order of the bins and categories."""
     columns = np.array([one.feature for one in numbers] + [feature for feature, _ in categories], dtype=np.int64)
     edges = [one.edges for one in numbers] + [np.arange(1, count, dtype=np.float64) for _, count in categories]

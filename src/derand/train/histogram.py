@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray, IntArray, freeze
+from derand._core.arrays import FloatArray, IntArray, Numbers, freeze
 from derand.train._compiled import N_SLOTS, accumulate, encode, gather
 
 Codes = NDArray[np.uint16]
 Target = NDArray[np.uint8]
-Counts = NDArray[Any]
+Counts = Numbers
 """Integers, or sums of weights in double precision."""
 
 MAX_LEVELS = N_SLOTS // 2

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -379,5 +379,5 @@ def _round_shape(shape: AnyShape, grid: int) -> AnyShape:
     return shape._replace(values=_round_to(shape.values, grid), missing=missing)
 
 
-def _round_to(values: Any, grid: int) -> FloatArray:
+def _round_to(values: object, grid: int) -> FloatArray:
     return np.asarray(grid * np.rint(np.asarray(values) / grid))

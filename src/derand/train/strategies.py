@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from derand._core.text import Facts
 from derand.noise import Noise
 from derand.threat import Threat
 from derand.train.optimisers.base import UNKNOWN, Fit
@@ -257,7 +258,7 @@ class TrainingRecord:
 
     strategy: str
     reason: str
-    sizes: dict[str, Any]
+    sizes: Facts
     regularization: float
     n_iterations: int
     fit: Fit = UNKNOWN

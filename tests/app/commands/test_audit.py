@@ -113,7 +113,7 @@ def test_what_is_asked_is_told(data: Path, model: Path, tmp_path: Path) -> None:
     result = run("audit", model, data, out, "--rows", 5, "--seed", 3)
     assert result.exit_code == 1
     assert "no more than a label or number claimed: 5 rows" in result.output
-    assert 'not looked at: verdict ("flips" and "undecided" are not told apart' in result.output
+    assert 'not looked at: verdict ("flips" and "undecided" are not distinguished' in result.output
     assert "what label, failure, verdict (in part) and proof say about these 5 rows was proven" in result.output
     assert "BUT not all files are those that were certified" in result.output
     missing = run("audit", model, data, tmp_path / "none.csv")

@@ -297,10 +297,10 @@ def test_options_of_the_other_kind_of_model_are_one_line(
     """By name, and without output."""
     out = tmp_path / "out.csv"
     cases = [
-        ((regressor, prices, "--radii", "0.1"), "--radii is for models of classes"),
-        ((regressor, prices, "--witness", tmp_path / "w.csv"), "--witness is for models of classes"),
-        ((model, data, "--radius", "1"), "--radius is for models of numbers"),
-        ((model, data, "--tolerance", "1"), "--tolerance is for models of numbers"),
+        ((regressor, prices, "--radii", "0.1"), "--radii is for classification"),
+        ((regressor, prices, "--witness", tmp_path / "w.csv"), "--witness is for classification"),
+        ((model, data, "--radius", "1"), "--radius is for regression"),
+        ((model, data, "--tolerance", "1"), "--tolerance is for regression"),
     ]
     for arguments, message in cases:
         result = run("certify", *arguments, "-o", out)

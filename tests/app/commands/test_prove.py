@@ -55,6 +55,8 @@ def test_bad_input_gives_one_line(loans: Path, tmp_path: Path) -> None:
     result = run("prove", loans.parent / "risk.json", "--protected", "sec")
     assert result.exit_code == 2
     assert "`protected` names the column 'sec', which does not exist" in result.output
+    result = run("prove", loans.parent / "risk.json", "--domain", "late=many:few")
+    assert "`domain` of 'late', a column of numbers, must be written LOW:HIGH, got 'many:few'" in result.output
     result = run("prove", loans.parent / "risk.json", loans, "--target", "outcome", "--domain", "late=0:1")
     assert result.exit_code == 2
     assert "`domain` must hold the rows' own values" in result.output

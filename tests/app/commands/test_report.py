@@ -75,5 +75,5 @@ def test_a_report_on_numbers(regressor: Path, prices: Path, tmp_path: Path) -> N
         refused = run("report", regressor, prices, "-o", tmp_path / "other.html", option, value)
         assert refused.exit_code == 2
         (line,) = refused.stderr.splitlines()
-        assert f"{option} is for models of classes" in line
+        assert f"{option} is for classification" in line
     assert not (tmp_path / "other.html").exists()

@@ -268,7 +268,7 @@ def test_records_of_the_other_kind(model: Path, data: Path, regressor: Path, pri
     certify_file(model, data, out)
     parts = json.loads(find_record(out).read_text())
     find_record(out).write_text(json.dumps({**parts, "numbers": {"radius": 0.1, "tolerance": None}}))
-    with pytest.raises(ValueError, match="is about numbers, but the model tells classes apart"):
+    with pytest.raises(ValueError, match="is about numbers, but the model is a classifier"):
         audit_file(model, data, out)
 
 
@@ -398,7 +398,7 @@ def test_flips_are_not_told_from_what_is_undecided(model: Path, data: Path, tmp_
     forge(out, set_to("verdict", lambda text: "undecided" if text == "flips" else text))
     found = audit_file(model, data, out, rows=0)
     assert found["passed"]
-    assert "not told apart" in found["not_checked"]["verdict"]
+    assert "not distinguished" in found["not_checked"]["verdict"]
 
 
 def test_only_proofs_that_were_allowed(model: Path, data: Path, tmp_path: Path) -> None:

@@ -107,9 +107,9 @@ def test_settings_of_the_other_kind_are_refused(
     """By name, with what the model answers."""
     out = tmp_path / "out.csv"
     for settings in (CertifySettings(radii=[0.1]), CertifySettings(witness=tmp_path / "flips.csv")):
-        with pytest.raises(ValueError, match=r"`(radii|witness)` is for models of classes, and .* predicts a number"):
+        with pytest.raises(ValueError, match=r"`(radii|witness)` is for classification, and .* is a regressor"):
             certify_file(regressor, prices, out, settings)
     for settings in (CertifySettings(radius=0.1), CertifySettings(tolerance=1.0)):
-        with pytest.raises(ValueError, match=r"`(radius|tolerance)` is for models of numbers, and .* tells classes"):
+        with pytest.raises(ValueError, match=r"`(radius|tolerance)` is for regression, and .* is a classifier"):
             certify_file(model, data, out, settings)
     assert not out.exists()

@@ -123,6 +123,6 @@ def test_doubts_are_told_once(loans: Path, tmp_path: Path) -> None:
     told = train_file(path, "label", tmp_path / "a.json", **OPTIONS)["warnings"]
     (text,) = [one for one in told if one.startswith("Columns to look at")]
     assert "'paid' is text that reads as numbers, such as '0 %'" in text
-    assert "'state' tells the target almost by itself" in text
+    assert "'state' predicts the target almost alone" in text
     told = train_file(path, "label", tmp_path / "b.json", categorical=["paid"], ignored=["state"], **OPTIONS)
     assert not [one for one in told["warnings"] if one.startswith("Columns to look at")]

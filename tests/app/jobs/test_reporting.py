@@ -101,5 +101,5 @@ def test_a_report_on_numbers_equals_a_report_on_its_rows(regressor: Path, prices
     assert report["title"] == "Interval report: prices.csv"
     assert summary["guarantee"] == direct["guarantee"]["paragraph"]
     assert summary["rows"] == 200
-    with pytest.raises(ValueError, match=r"`subgroups` is for models of classes, and .* predicts a number"):
+    with pytest.raises(ValueError, match=r"`subgroups` is for classification, and .* is a regressor"):
         report_file(regressor, prices, path, subgroups=["job"])

@@ -84,6 +84,20 @@ def test_what_init_writes_is_run(loans: Path, tmp_path: Path) -> None:
     record = json.loads((folder / "run.json").read_text())
     assert record["configuration"]["sha256"] == mark_file(config).sha256
     assert record["configuration"]["settings"] == tomllib.loads(text)
+    evidence = (folder / "evidence.md").read_text()
+    assert f"- File loans.csv: sha256 {mark_file(loans).sha256}" in evidence
+    assert "the claims of 5 of 5 rows were proven again, drawn from 100" in evidence
+    assert "Not asked: no protected columns were named, by `protected` of [report]." in evidence
+    titles = [line for line in evidence.splitlines() if line.startswith("## ")]
+    assert titles == [
+        "## Data and model",
+        "## Accuracy",
+        "## Robustness",
+        "## Groups",
+        "## Every row, seen or not",
+        *titles[5:],
+    ]
+    assert str(tmp_path) not in evidence
     report = (folder / "report.html").read_text()
     assert f"derand.toml, sha256 {mark_file(config).sha256}" in report
     assert "loans.csv, 100 rows held out" in report
@@ -194,7 +208,13 @@ def test_a_model_that_exists_is_certified(loans: Path, tmp_path: Path) -> None:
     assert done["steps"]["certify"]["threat"]["l0"] == 1
     assert "accuracy" not in done["steps"]["certify"]
     assert [one["file"] for one in done["inputs"]] == ["new.csv", "known.json"]
-    assert list_names(tmp_path / "results") == {"certified.csv", "certified.csv.json", "report.md", "run.json"}
+    assert list_names(tmp_path / "results") == {
+        "certified.csv",
+        "certified.csv.json",
+        "evidence.md",
+        "report.md",
+        "run.json",
+    }
 
 
 def test_columns_are_copied_beside_results(quick: Path) -> None:
@@ -215,10 +235,10 @@ def test_the_report_names_rows_and_tells_of_columns(quick: Path) -> None:
     table["settled_code"] = table["outcome"].map({"default": "<b>X</b>", "paid": "A"})
     table.rename(columns={"settled_code": "<i>code"}).to_csv(quick.parent / "loans.csv", index=False)
     quick.write_text(QUICK.replace("[certify]\n", '[certify]\nid = "id"\n') + '[report]\noutput = "report.json"\n')
-    assert "'<i>code' tells the target almost by itself" in check_run(quick)["warnings"][0]
+    assert "'<i>code' predicts the target almost alone" in check_run(quick)["warnings"][0]
     run_file(quick)
     report = json.loads((quick.parent / "out" / "report.json").read_text(encoding="utf-8"))
-    assert "'<i>code' tells the target almost by itself" in report["notes"][0]
+    assert "'<i>code' predicts the target almost alone" in report["notes"][0]
     assert "The model does not read these columns of the table: 'id' (" in report["left_out"][-1]
     held = pd.read_csv(quick.parent / "out" / "held_out.csv")["id"].astype(str)
     assert all(row["name"] == held[row["row"] - 1] for row in report["rows"]["table"])

@@ -11,6 +11,7 @@ from derand import AdditiveEnsemble, CategoryTable, GridTerm, StepFunction
 from derand._core.arrays import FloatArray
 from derand.certificates.statements.domain import Domain, make_domain
 from derand.model import Argmax, Term
+from tests.certificates.trees import draw_trees
 
 
 class Case(NamedTuple):
@@ -53,7 +54,20 @@ def draw_case(seed: int, *, n_classes: int = 2, error: float = 0.0, grids: bool 
             terms.append(StepFunction(n_features, edges, scores, gap if n_outputs > 1 or gap is None else gap[0]))
             n_features += 1
     decision = int(rng.integers(-4, 5)) if n_classes == 2 else Argmax(rng.integers(-2, 3, n_classes).tolist())
-    model = AdditiveEnsemble(terms, decision, n_features, levels=1, score_error=error)
+    return draw_domain(rng, AdditiveEnsemble(terms, decision, n_features, levels=1, score_error=error))
+
+
+def draw_tree_case(seed: int, *, n_classes: int = 2, error: float = 0.0) -> Case:
+    """A model of a few small trees over three numbers and a category."""
+    rng = np.random.default_rng(seed)
+    trees = draw_trees(rng, 1 if n_classes == 2 else n_classes, n_trees=int(rng.integers(1, 4)), depth=2)
+    decision = int(rng.integers(-4, 5)) if n_classes == 2 else Argmax(rng.integers(-2, 3, n_classes).tolist())
+    return draw_domain(rng, AdditiveEnsemble([trees], decision, 4, levels=1, score_error=error))
+
+
+def draw_domain(rng: np.random.Generator, model: AdditiveEnsemble) -> Case:
+    """A domain of a model, and every row that can matter in it."""
+    n_features = model.n_features
     unseen, missing = bool(rng.integers(4) == 0), bool(rng.integers(4) == 0)
     numbers = [at for at in range(n_features) if at not in model.categorical_features]
     ranges = {at: tuple(np.sort(rng.integers(-5, 6, 2)).astype(float)) for at in numbers if rng.integers(3) == 0}
@@ -77,9 +91,11 @@ def draw_edges(rng: np.random.Generator, most: int) -> FloatArray:
 
 def list_values(model: AdditiveEnsemble, at: int, ends: tuple[float, float], *, is_whole: bool) -> list[float]:
     """Values of a column: its codes; or its edges, what lies just below and between, the ends of its range."""
-    term = next(term for term in model.terms if at in term.features)
-    if not term.axes:
-        return term.codes.tolist()
+    term = next((term for term in model.terms if at in term.features), None)
+    if term is None:
+        return [float(np.ceil(ends[0]))]
+    if at in term.category_codes:
+        return term.category_codes[at].tolist()
     edges = next(axis.edges for axis in term.axes if axis.feature == at)
     found = {*ends, *edges.tolist(), *(edges - 0.25).tolist(), *np.arange(-9.0, 10.0).tolist()}
     kept = sorted(one for one in found if ends[0] <= one <= ends[1] and (one.is_integer() or not is_whole))

@@ -28,7 +28,7 @@ from derand import (
     from_model,
 )
 from derand.convert.onnx import _onnx
-from derand.estimators import encode_rows
+from derand.fitted import encode_rows
 from derand.model import TERMS, Argmax, LinearTerm, Shape, TreeTerm
 from tests.storage.models import make_ensemble, make_frame, make_vote, make_with_gaps
 

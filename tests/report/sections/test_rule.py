@@ -9,7 +9,7 @@ import pytest
 
 from derand import StumpClassifier, Threat, certified_accuracy, certify, distribution
 from derand._core.text import plural
-from derand.estimators import encode_rows
+from derand.fitted import encode_rows
 from derand.report import Report
 from tests.report.pages import check_page, join_words
 from tests.report.samples import make_rows, make_vote, report_on_bare, series

@@ -207,7 +207,7 @@ _RULES_IN_WORDS = {
 }
 _PROOFS_IN_WORDS = {
     "paper": "by the paper's proof",
-    "dual": "by a price per distance (dual)",
+    "dual": "by a bound of the expected score (dual)",
     "exact": "by the exact worst case",
     "none": "not certified",
 }
@@ -238,7 +238,7 @@ def describe_threat(threat: Summary) -> dict[str, str]:
     unseen = f", to {values}" if l0 else ""
     ball = "limits alone, no ball" if norm is None else f"l{norm:g} balls"
     if norm is None and not (threat["limits"] or threat["domain"] or l0 or threat["missing"]):
-        ball = "NOTHING MAY CHANGE: there is no ball and no limit, so that every decision holds; give --limits"
+        ball = "NOTHING MAY CHANGE: there is no ball and no limit, so every decision holds; give --limits"
     if norm == 0:
         ball = "any so many numerical columns, to anything (norm 0)"
     facts = {
@@ -253,6 +253,7 @@ def describe_threat(threat: Summary) -> dict[str, str]:
         "may become": "; ".join(
             f"{column} {', '.join(map(str, values))}" for column, values in threat["may_become"].items()
         ),
+        "linked": "; ".join(f"{column} = {formula}" for column, formula in threat["linked"].items()),
         "frozen columns": ", ".join(threat["frozen"]),
     }
     if norm is None:

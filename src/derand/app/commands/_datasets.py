@@ -22,7 +22,7 @@ def datasets(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Write 4,000 made-up credit applications, with gaps and all, to try commands on; .csv or .parquet.",
+            help="Write 4,000 made-up credit applications, with missing values, to try commands on; .csv or .parquet.",
             show_default=False,
         ),
     ] = None,

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from derand._core.text import Facts
 from derand.app.settings import Option, list_options
 from derand.app.values import KINDS, require_choice
 
@@ -59,9 +60,9 @@ def _make_parameter(one: Field[Any], option: Option) -> inspect.Parameter:
     )
 
 
-def _make_settings(settings: type, given: dict[str, Any]) -> object:
+def _make_settings(settings: type, given: Facts) -> object:
     """The settings that are given; their options leave `given`."""
-    found: dict[str, Any] = {}
+    found: Facts = {}
     for one, option in list_options(settings):
         value = None if option.flag is None else given.pop(one.name)
         if option.flag is None or value is None or value == [] or (option.kind == "truth" and not value):

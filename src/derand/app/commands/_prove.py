@@ -18,7 +18,7 @@ from derand.app.settings import ProveSettings
 def prove(
     model: Annotated[Path, argument(help="A model that `derand train` or `derand import` saved.")],
     settings: ProveSettings,
-    data: Annotated[Path | None, argument(help="Table of which shares are told, CSV or Parquet.")] = None,
+    data: Annotated[Path | None, argument(help="Table whose shares are reported, CSV or Parquet.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Prove what holds for every row, seen or not: no flip by protected columns, directions, ranges of the score.

@@ -18,7 +18,7 @@ from derand.app.settings import ReportFileSettings, find_flag
 def report(
     model: Annotated[Path, argument(help="A model that `derand train` or `derand import` saved.")],
     data: Annotated[Path, argument(help="Table to report on, CSV or Parquet.")],
-    output: Annotated[Path, output("Where to write it: .html, .md, .tex or .json.")],
+    output: Annotated[Path, output("Where to write it: .html, .pdf (where chromium is), .md, .tex or .json.")],
     settings: ReportFileSettings,
     as_json: AsJson = False,
 ) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from derand._core.text import Facts
 from derand.app import Summary
 from derand.app.commands._answers import print_warnings
 from derand.app.commands._app import AsJson, add_command, make_console, print_facts, print_result, show_steps
@@ -60,7 +61,7 @@ def _tell_changed(inputs: list[str]) -> dict[str, str]:
 def _print_run(done: Summary, home: Path) -> None:
     """Print what was done; paths of the record count from `home`."""
     console, folder = make_console(), home / done["folder"]
-    steps: dict[str, Any] = {**done["steps"]}
+    steps: Facts = {**done["steps"]}
     for told in (steps.get("train", {}), steps.get("certify", {})):
         print_warnings(console, told.get("warnings", []), told.get("notes", []))
     facts = _tell_changed(done["changed"])
@@ -78,7 +79,7 @@ def _print_run(done: Summary, home: Path) -> None:
     print_facts(console, {**facts, "time": f"{done['seconds']:.1f} s"})
 
 
-def _tell_training(summary: Any) -> Iterator[str]:
+def _tell_training(summary: Facts) -> Iterator[str]:
     from derand._core.text import format_exactly, format_percent, format_short
 
     yield f"{summary['trainer']} on {summary['rows']:,} rows"
@@ -90,7 +91,7 @@ def _tell_training(summary: Any) -> Iterator[str]:
         yield f"root of the mean square error on these {format_short(summary['training_rmse'])}"
 
 
-def _tell_certifying(summary: Any) -> Iterator[str]:
+def _tell_certifying(summary: Facts) -> Iterator[str]:
     from derand._core.text import format_exactly, format_percent, format_short, format_short_up
 
     yield f"{summary['rows']:,} rows"
@@ -109,7 +110,7 @@ def _tell_certifying(summary: Any) -> Iterator[str]:
         yield f"{summary['certified_rows']:,} with some radius of +-{format_exactly(summary['tolerance'])}"
 
 
-def _compare(summary: Any) -> str:
+def _compare(summary: Facts) -> str:
     """What a constant answer gets, beside the model's."""
     from derand._core.text import format_percent, format_readable, quote_short
 
@@ -125,11 +126,11 @@ def _compare(summary: Any) -> str:
     return f" ({constant}; balanced {format_percent(answers['balanced_accuracy']['value'])}){cost}"
 
 
-def _tell_audit(summary: Any) -> Iterator[str]:
+def _tell_audit(summary: Facts) -> Iterator[str]:
     yield f"{summary['proven']:,} of {summary['audited']:,} rows proven again"
     if summary["audited"] < summary["rows"]:
         yield f"drawn from {summary['rows']:,}"
 
 
-def _tell_report(summary: Any) -> Iterator[str]:
+def _tell_report(summary: Facts) -> Iterator[str]:
     yield f"{summary['rows']:,} rows"

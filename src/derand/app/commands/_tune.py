@@ -62,7 +62,7 @@ def _print_summary(summary: Summary) -> None:
     for table in (even, rows) if summary["by_balanced"] else (rows, even):
         console.print(table)
     console.print(summary["text"], markup=False)
-    larger = format_percent(summary["constant"]) + (", all classes alike" if summary["by_balanced"] else "")
+    larger = format_percent(summary["constant"]) + (", classes weighted equally" if summary["by_balanced"] else "")
     facts = {
         "trained by": summary["trainer"],
         "rows": f"{summary['rows']:,}, {summary['folds']} folds",

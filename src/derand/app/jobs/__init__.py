@@ -14,6 +14,7 @@ from derand.app.settings import AuditSettings as AuditSettings
 from derand.app.settings import CertifySettings as CertifySettings
 from derand.app.settings import ImportSettings as ImportSettings
 from derand.app.settings import InitSettings as InitSettings
+from derand.app.settings import MonitorSettings as MonitorSettings
 from derand.app.settings import ProveSettings as ProveSettings
 from derand.app.settings import ReportFileSettings as ReportFileSettings
 from derand.app.settings import TrainSettings as TrainSettings
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from derand.app.jobs._classifiers import choose_model as choose_model
     from derand.app.jobs._exporting import export_file as export_file
     from derand.app.jobs._importing import import_file as import_file
+    from derand.app.jobs._monitoring import monitor_file as monitor_file
     from derand.app.jobs._proving import prove_file as prove_file
     from derand.app.jobs._reporting import report_file as report_file
     from derand.app.jobs._training import train_file as train_file
@@ -41,6 +43,7 @@ _HOMES = {
     "export_file": "jobs._exporting",
     "import_file": "jobs._importing",
     "init_file": "run._starting",
+    "monitor_file": "jobs._monitoring",
     "prove_file": "jobs._proving",
     "report_file": "jobs._reporting",
     "run_file": "run._running",

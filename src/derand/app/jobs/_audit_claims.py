@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray, IntArray
 from derand._core.files import PathLike
+from derand._core.origin import Cell
 from derand.certificates import PROOFS, Certificates, Intervals, ToleranceRadii
-from derand.estimators import CertifiedClassifier, CertifiedRegressor
+from derand.fitted import FittedModel, answers_numbers
 from derand.storage import CertificateRecord, NumbersRequest
 from derand.tables import inspect_file
 
@@ -28,17 +29,17 @@ _VERDICTS = ("holds", "flips", "undecided")
 
 def read_claims(
     certified: PathLike,
-    estimator: CertifiedClassifier | CertifiedRegressor,
+    estimator: FittedModel,
     record: CertificateRecord,
     chosen: IntArray,
 ) -> Certificates | Intervals | ToleranceRadii:
     """What the file claims about the chosen rows."""
-    if isinstance(estimator, CertifiedRegressor):
+    if answers_numbers(estimator):
         if record.numbers is None:
             raise ValueError(f"{os.fspath(certified)} is about labels, but the model's answers are numbers.")
         return _read_numbers(certified, record, record.numbers, chosen)
     if record.numbers is not None:
-        raise ValueError(f"{os.fspath(certified)} is about numbers, but the model tells classes apart.")
+        raise ValueError(f"{os.fspath(certified)} is about numbers, but the model is a classifier.")
     return _read_certificates(certified, estimator.classes_.tolist(), record, chosen)
 
 
@@ -132,7 +133,7 @@ def _as_numbers(column: pa.ChunkedArray, path: PathLike, name: str) -> FloatArra
     return np.array(values, dtype=np.float64)
 
 
-def _read_labels(written: list[Any], classes: list[object], path: PathLike, name: str) -> NDArray[np.int64]:
+def _read_labels(written: list[Cell], classes: list[object], path: PathLike, name: str) -> NDArray[np.int64]:
     """Labels as numbers of classes, by how the classes are written."""
     known = {str(value): code for code, value in enumerate(classes)}
     known |= {f"'{text}": code for text, code in known.items()}  # as `--safe-csv` writes some

@@ -18,13 +18,13 @@ from derand._core.arrays import FloatArray, IntArray
 from derand._core.files import PathLike, require_writable
 from derand.app import Summary
 from derand.app.jobs._audit_claims import list_columns, list_unread, read_claims
-from derand.app.jobs._classifiers import load_estimator
+from derand.app.jobs._classifiers import load_fitted
 from derand.app.jobs._copying import NUMBER_COLUMNS, RESULT_COLUMNS, find_copies
 from derand.app.jobs._request import summarize_threat
 from derand.app.settings import AuditSettings, fill_settings
 from derand.auditing import Audit, audit_rows, choose_rows
 from derand.certificates import Certificates, Intervals, ToleranceRadii
-from derand.estimators import CertifiedClassifier, CertifiedRegressor, encode_rows
+from derand.fitted import FittedModel, answers_numbers, encode_rows
 from derand.storage import CertificateRecord, find_record, load_record
 from derand.tables import MatchedFile, inspect_file, match_file, write_batches
 from derand.threat import Threat
@@ -82,8 +82,8 @@ def audit_file(
         require_writable(output, model, data, certified)
     if not Path(certified).exists():
         raise FileNotFoundError(f"{os.fspath(certified)} does not exist: name a table that `derand certify` wrote.")
-    estimator = load_estimator(model)
-    classes = None if isinstance(estimator, CertifiedRegressor) else estimator.classes_
+    estimator = load_fitted(model)
+    classes = None if answers_numbers(estimator) else estimator.classes_
     record = load_record(find_record(certified))
     changed = _find_changed(record, model, data, certified)
     taken = RESULT_COLUMNS if classes is not None else NUMBER_COLUMNS
@@ -134,9 +134,7 @@ def _find_changed(record: CertificateRecord, model: PathLike, data: PathLike, ce
     return [os.fspath(path) for mark, path in marks if not mark.matches(path)]
 
 
-def _read_rows(
-    source: MatchedFile, estimator: CertifiedClassifier | CertifiedRegressor, chosen: IntArray, n_rows: int
-) -> FloatArray:
+def _read_rows(source: MatchedFile, estimator: FittedModel, chosen: IntArray, n_rows: int) -> FloatArray:
     """The chosen rows as the model reads them."""
     parts, first = [], 0
     for batch in source.read_batches():
@@ -172,7 +170,7 @@ def _name_verdicts(claims: Certificates | Intervals | ToleranceRadii) -> dict[st
     """Which verdicts are not looked at: that a change flips is said without the change."""
     if not isinstance(claims, Certificates) or claims.threat.norm is not None or (claims.radius > 0).all():
         return {}
-    return {"verdict": '"flips" and "undecided" are not told apart: the changes are in another file'}
+    return {"verdict": '"flips" and "undecided" are not distinguished: the changes are in another file'}
 
 
 def _describe_row(
@@ -180,10 +178,9 @@ def _describe_row(
     claims: Certificates | Intervals | ToleranceRadii,
     at: int,
     row: int,
-    estimator: CertifiedClassifier | CertifiedRegressor,
+    estimator: FittedModel,
 ) -> Summary:
     if isinstance(claims, Certificates):
-        assert not isinstance(estimator, CertifiedRegressor)  # see `read_claims`
         label = str(estimator.classes_[claims.label[at]])
     else:
         label = str(float(claims.value[at]))

@@ -16,20 +16,20 @@ import numpy as np
 
 from derand._core.arrays import Cells
 from derand._core.files import PathLike
+from derand._core.text import Facts
 from derand._core.threads import count_threads
-from derand.app import Summary
-from derand.app.jobs._classifiers import load_estimator, refuse_other_task
+from derand.app import Spell, Summary, quote_parameter
+from derand.app.jobs._classifiers import load_fitted, refuse_other_task
 from derand.app.jobs._copying import NUMBER_COLUMNS, RESULT_COLUMNS, Copies
 from derand.app.jobs._pipeline import run_pipeline
 from derand.app.jobs._recording import require_places, write_record
 from derand.app.jobs._request import Request, ValueRequest, note_other_answers
 from derand.app.jobs._tally import IntervalTally, Tally
-from derand.app.jobs._tasks import Spell, quote_parameter
 from derand.app.jobs._witnesses import Witnesses
 from derand.app.settings import CertifySettings, fill_settings
 from derand.certificates import Certificates, Intervals, ToleranceRadii
-from derand.estimators import CertifiedRegressor, grade_rows
-from derand.noise import as_noise_or_none
+from derand.fitted import FittedModel, answers_numbers, grade_rows
+from derand.noise import resolve_noise
 from derand.storage import find_record
 from derand.tables import match_file, write_batches
 
@@ -43,7 +43,7 @@ RADII = (0.0, 0.25, 0.5, 1.0)
 class _Parts(NamedTuple):
     """What is written of a batch."""
 
-    results: Mapping[str, Any]
+    results: Mapping[str, object]
     n_rows: int
 
 
@@ -113,12 +113,12 @@ def certify_file(
         `tolerance`: of numbers.
     """
     start, asked = time.perf_counter(), fill_settings(CertifySettings, settings, options)
-    as_noise_or_none(asked.noise)  # refused before any file is looked at
+    resolve_noise(asked.noise)  # refused before any file is looked at
     threat_files = [asked.threat] if isinstance(asked.threat, str | os.PathLike) else []
     _require_places(output, asked.witness, [model, data, *threat_files])
-    estimator = load_estimator(model)
+    estimator = load_fitted(model)
     refuse_other_task(asked, estimator, model, spell)
-    answers = (_Values if isinstance(estimator, CertifiedRegressor) else _Labels)(estimator, data, asked)
+    answers = (_Values if answers_numbers(estimator) else _Labels)(estimator, data, asked)
     source, request, tally = answers.source, answers.request, answers.tally
     with ExitStack() as files:
         arrow = source.file.is_arrow_stream
@@ -134,7 +134,7 @@ def certify_file(
             advance(parts.n_rows)
 
         threads = count_threads(estimator.n_jobs if asked.n_jobs is None else asked.n_jobs)
-        places: dict[str, Any] = {"data": data, "output": output, "n_threads": threads}
+        places: Facts = {"data": data, "output": output, "n_threads": threads}
         run_pipeline(source.read_batches(), answers.certify, write_parts, tell, **places)
         source.file.require_rows(tally.n_rows)
         if write_flips is not None:
@@ -176,7 +176,7 @@ class _Labels:
     tally: Any
     taken: tuple[str, ...] = RESULT_COLUMNS
 
-    def __init__(self, estimator: Any, data: PathLike, asked: CertifySettings) -> None:
+    def __init__(self, estimator: FittedModel, data: PathLike, asked: CertifySettings) -> None:
         self.estimator, self.asked = estimator, asked
         self.copies = Copies.choose(asked.identity, asked.keep, self.taken)
         classes = getattr(estimator, "classes_", None)
@@ -211,7 +211,7 @@ class _Labels:
         grades = None if truth is None else grade_rows(self.estimator, rows, found)
         self.tally.add(found, truth, grades, self.source, batch)
 
-    def list_asked(self) -> dict[str, Any]:
+    def list_asked(self) -> dict[str, object]:
         """What is told of a request of labels alone."""
         witness = None if self.asked.witness is None else os.fspath(self.asked.witness)
         return {"witness": witness, "l0": self.request.resolved.l0}
@@ -231,7 +231,7 @@ class _Values(_Labels):
         """Count a batch."""
         self.tally.add(found, truth, self.source, batch)
 
-    def list_asked(self) -> dict[str, Any]:
+    def list_asked(self) -> dict[str, object]:
         """What is told of a request of numbers alone."""
         assert self.request.numbers is not None
         return {"radius": self.request.numbers.radius, "tolerance": self.request.numbers.tolerance}

@@ -7,23 +7,29 @@ of data, nor which job asks.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from derand._core.files import PathLike
-from derand.app.jobs._tasks import Spell, list_trainers, quote_parameter, require_parameters
+from derand._core.origin import Fitted
+from derand.app import Spell, quote_parameter
 from derand.app.settings import CLASSES, NUMBER, OWN, list_of_other_task
-from derand.estimators import TRAINERS, CertifiedClassifier, CertifiedRegressor
+from derand.fitted import FittedModel, answers_numbers
 from derand.model import is_model
-from derand.storage import load
+from derand.storage import load, load_stored
+
+if TYPE_CHECKING:
+    from derand.estimators import CertifiedClassifier, CertifiedRegressor
 
 
 def choose_model() -> str:
     """The trainer to use where none is named: the finest that there is."""
-    return "additive" if "additive" in TRAINERS else "stumps"
+    return "additive"
 
 
 def find_trainer(name: str, task: str | None = CLASSES) -> type[Any]:
     """The trainer of a name, for a task; where that is None, one of any."""
+    from derand.app.jobs._tasks import list_trainers  # slow to import: it needs scikit-learn
+
     known = list_trainers(task)
     if name not in known:
         raise ValueError(f"`model` must be one of {', '.join(known)}, got {name!r}.")
@@ -39,6 +45,8 @@ def make_estimator(
     spell: Spell = quote_parameter,
 ) -> Any:
     """An estimator that is not fitted yet, with what was asked for."""
+    from derand.app.jobs._tasks import require_parameters
+
     trainer = find_trainer(name, task)
     require_parameters(name, {spell(parameter): parameter for parameter in options}, task)
     estimator = trainer(**options)
@@ -51,21 +59,28 @@ def make_estimator(
 
 def load_estimator(path: PathLike) -> CertifiedClassifier | CertifiedRegressor:
     """A saved classifier or regressor."""
-    model: Any = load(path)
+    estimator: CertifiedClassifier | CertifiedRegressor = _refuse_bare(load(path), path)
+    return estimator
+
+
+def load_fitted(path: PathLike) -> FittedModel:
+    """What predicts and certifies of a saved classifier or regressor: scikit-learn is not imported."""
+    model: FittedModel = _refuse_bare(load_stored(path), path)
+    return model
+
+
+def _refuse_bare(model: Fitted, path: PathLike) -> Any:
     if is_model(model):
         raise ValueError(
             f"{path} holds a bare model ({type(model).__name__}), which knows no noise and no columns: "
             "certify it with `derand.certify`, or use a model that `derand train` saved."
         )
-    estimator: CertifiedClassifier | CertifiedRegressor = model
-    return estimator
+    return model
 
 
-def refuse_other_task(
-    settings: object, estimator: CertifiedClassifier | CertifiedRegressor, path: PathLike, spell: Spell
-) -> None:
+def refuse_other_task(settings: object, estimator: FittedModel, path: PathLike, spell: Spell) -> None:
     """Refuse settings that are for models of the other kind."""
-    task = NUMBER if isinstance(estimator, CertifiedRegressor) else CLASSES
+    task = NUMBER if answers_numbers(estimator) else CLASSES
     for name in list_of_other_task(settings, task):
-        whom, what = ("classes", "predicts a number") if task == NUMBER else ("numbers", "tells classes apart")
-        raise ValueError(f"{spell(name)} is for models of {whom}, and {path} {what}: leave it out.")
+        whom, what = ("classification", "is a regressor") if task == NUMBER else ("regression", "is a classifier")
+        raise ValueError(f"{spell(name)} is for {whom}, and {path} {what}: leave it out.")

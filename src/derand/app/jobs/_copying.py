@@ -6,9 +6,9 @@ Owns where they stand and which names they cannot have. Must not know what resul
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
-from derand._core.text import quote_short
+from derand._core.text import Facts, quote_short
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -52,12 +52,14 @@ class Copies(NamedTuple):
         """All of them."""
         return self.kept if self.identity is None else (self.identity, *self.kept)
 
-    def join(self, batch: pa.Table, results: Mapping[str, object]) -> dict[str, Any]:
+    def join(self, batch: pa.Table, results: Mapping[str, object]) -> Facts:
         """What is written of a batch: the id, the results, and the other columns."""
         first = {} if self.identity is None else {self.identity: _copy(batch, self.identity)}
         return {**first, **results, **{name: _copy(batch, name) for name in self.kept}}
 
-    def join_changed(self, batch: pa.Table, own: Mapping[str, object], changed: Mapping[str, object]) -> dict[str, Any]:
+    def join_changed(
+        self, batch: pa.Table, own: Mapping[str, object], changed: Mapping[str, object]
+    ) -> dict[str, object]:
         """What is written of changed rows: the id, our columns, the columns of the model, and others.
 
         Ours, and an id that is a column of the model, get an underscore where a column of the data has their name;
@@ -65,7 +67,7 @@ class Copies(NamedTuple):
         """
         last = {name: _copy(batch, name) for name in self.kept if name not in changed}
         first = {} if self.identity is None else {self.identity: _copy(batch, self.identity)}
-        found: dict[str, Any] = {}
+        found: dict[str, object] = {}
         for name, values in {**first, **own}.items():
             free = name
             while free in changed or free in last or free in found:

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from derand._core.files import PathLike, require_writable
-from derand.app import Summary
-from derand.app.jobs._tasks import Spell, quote_parameter
+from derand._core.origin import Fitted
+from derand.app import Spell, Summary, quote_parameter
 from derand.app.jobs._training_table import as_doubles
 from derand.app.settings import ImportSettings, fill_settings
 from derand.convert import (
@@ -33,12 +33,14 @@ from derand.convert import (
     read_file,
     read_model,
 )
-from derand.estimators import MOST_CLASSES, ImportedClassifier, ImportedRegressor, encode_rows, from_reading
+from derand.fitted import encode_rows
 from derand.storage import read_kind, save
-from derand.tables import ColumnKind, Labels, MatchedFile, inspect_file, match_file
+from derand.tables import MOST_CLASSES, ColumnKind, Labels, MatchedFile, inspect_file, match_file
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from derand.estimators import ImportedClassifier, ImportedRegressor
 
 _PROBES = 2_000
 
@@ -225,6 +227,8 @@ def _adopt_kinds(reading: Reading, data: PathLike, target: str | None) -> Readin
 def _build(
     reading: Reading, found: MatchedFile | None, table: pa.Table | None, given: Mapping[str, Any]
 ) -> ImportedClassifier | ImportedRegressor:
+    from derand.estimators import from_reading
+
     if found is None or table is None:
         return from_reading(reading, None, **given)
     found.require_finite(table)
@@ -232,7 +236,7 @@ def _build(
         return from_reading(reading, table.select(list(found.names)), **given)
 
 
-def _measure(estimator: Any, found: MatchedFile, table: pa.Table) -> dict[str, float]:
+def _measure(estimator: Fitted, found: MatchedFile, table: pa.Table) -> dict[str, float]:
     """How a model does on the rows, where they have a target."""
     _, labels = found.split(table, first_row=1)
     if labels is None:
@@ -244,7 +248,7 @@ def _measure(estimator: Any, found: MatchedFile, table: pa.Table) -> dict[str, f
     return {"accuracy": float((answers == labels).mean()), "majority": float(counts.max() / counts.sum())}
 
 
-def _compare(reading: Reading, estimator: Any, found: MatchedFile | None, table: pa.Table | None) -> float | None:
+def _compare(reading: Reading, estimator: Fitted, found: MatchedFile | None, table: pa.Table | None) -> float | None:
     """The largest difference of raw scores that was seen."""
     if reading.raw_scores is None:
         return None

@@ -8,19 +8,23 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING
 
 from derand._core.files import PathLike
+from derand._core.text import Facts
 from derand.app import Summary
 from derand.app.jobs._classifiers import load_estimator
 from derand.app.settings import ProveSettings, fill_settings
-from derand.estimators import CertifiedClassifier, CertifiedRegressor
 from derand.explain import ModelPromises
+from derand.fitted import answers_numbers
 from derand.tables import TableEncoding, match_file
+
+if TYPE_CHECKING:
+    from derand.estimators import CertifiedClassifier, CertifiedRegressor
 
 
 def prove_file(
-    model: PathLike, data: PathLike | None = None, settings: ProveSettings | None = None, **options: Any
+    model: PathLike, data: PathLike | None = None, settings: ProveSettings | None = None, **options: object
 ) -> Summary:
     """What holds for every row that a saved model can get.
 
@@ -46,7 +50,7 @@ def prove_file(
     start, asked = time.perf_counter(), fill_settings(ProveSettings, settings, options)
     estimator = load_estimator(model)
     rows = None if data is None else _read_rows(estimator, data, asked.target)
-    given: dict[str, Any] = {
+    given: Facts = {
         "monotone": asked.monotone,
         "domain": _read_values(asked.domain, estimator.encoding_),
         "unseen": asked.unseen,
@@ -55,8 +59,9 @@ def prove_file(
         "norm": float(asked.norm),
         "rule": asked.rule,
         "noise": asked.noise,
+        "budget": asked.budget,
     }
-    if isinstance(estimator, CertifiedClassifier):
+    if not answers_numbers(estimator):
         given["protected"] = list(asked.protected) or None
     elif asked.protected:
         raise ValueError(f"Protected columns are for models of classes, and {model} predicts a number: leave them out.")
@@ -77,8 +82,8 @@ def prove_file(
     }
 
 
-def _read_rows(estimator: CertifiedClassifier | CertifiedRegressor, data: PathLike, target: str | None) -> Any:
-    classes = estimator.classes_ if isinstance(estimator, CertifiedClassifier) else None
+def _read_rows(estimator: CertifiedClassifier | CertifiedRegressor, data: PathLike, target: str | None) -> object:
+    classes = estimator.classes_ if not answers_numbers(estimator) else None
     source = match_file(data, estimator.encoding_, target=target, classes=classes)
     return source.split(source.read_all(), first_row=1)[0]
 
@@ -93,6 +98,10 @@ def _read_values(
     found: dict[str, Sequence[object]] = {}
     for column, given in domain.items():
         values = encoding.categories.get(names.index(column)) if column in names else None
+        if values is None and column in names and not isinstance(given, tuple):
+            raise ValueError(
+                f"`domain` of {column!r}, a column of numbers, must be written LOW:HIGH, got {given[0]!r}."
+            )
         known = {str(value): value for value in values or ()}
         found[column] = given if isinstance(given, tuple) else [known.get(str(one), one) for one in given]
     return found

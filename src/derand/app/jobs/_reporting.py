@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from derand._core.files import PathLike, require_writable
-from derand._core.text import quote_short
-from derand.app import Summary
+from derand._core.text import Facts, quote_short
+from derand.app import Spell, Summary, quote_parameter
 from derand.app.jobs._classifiers import load_estimator, refuse_other_task
 from derand.app.jobs._request import read_named, read_request, require_domains
-from derand.app.jobs._tasks import Spell, quote_parameter
 from derand.app.settings import ReportFileSettings, fill_settings
-from derand.estimators import CertifiedClassifier, CertifiedRegressor, choose_radius
+from derand.fitted import answers_numbers, choose_radius
 from derand.report import Report
 from derand.storage import mark_file
 from derand.tables import MatchedFile, match_file
@@ -28,6 +27,8 @@ from derand.threat_text import read_threat
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from derand.estimators import CertifiedClassifier, CertifiedRegressor
 
 _MOST_NAMED = 20
 
@@ -39,6 +40,7 @@ def report_file(
     settings: ReportFileSettings | None = None,
     *,
     spell: Spell = quote_parameter,
+    keep: Callable[[Any], None] | None = None,
     **options: object,
 ) -> Summary:
     """Certify the rows of a CSV or Parquet file and write a Report about them.
@@ -50,11 +52,13 @@ def report_file(
     data : path-like
         Columns are matched as for `certify_file`.
     output : path-like
-        .html, .md, .tex or .json.
+        .html, .pdf, .md, .tex or .json; of one page .html or .pdf.
     settings : ReportFileSettings or None
         What is asked for; None is the model's own.
     spell : callable
         How a setting is named in errors.
+    keep : callable or None
+        Given the report as a dict (`Report.to_dict`).
     **options
         Fields of ReportFileSettings, which replace those of `settings`.
 
@@ -73,11 +77,11 @@ def report_file(
     refuse_other_task(asked, estimator, model, spell)
     if asked.train is not None and asked.target is None:
         raise ValueError("The training table needs the target, to train the baseline: name it.")
-    classes = None if isinstance(estimator, CertifiedRegressor) else estimator.classes_
+    classes = None if answers_numbers(estimator) else estimator.classes_
     source = match_file(data, estimator.encoding_, target=asked.target, classes=classes)
     copied = dict.fromkeys([*asked.subgroups, *([] if asked.identity is None else [asked.identity])])
-    given: dict[str, Any] = {"marks": {what: mark_file(path) for what, path in files.items()}}
-    if isinstance(estimator, CertifiedRegressor):
+    given: Facts = {"marks": {what: mark_file(path) for what, path in files.items()}}
+    if answers_numbers(estimator):
         given |= _ask_regressor(estimator, source, asked)
         table = source.read_all(list(copied))
         require_domains(source, given["threat"], table, 1)
@@ -85,7 +89,7 @@ def report_file(
         given |= _ask_classifier(estimator, source, asked)
         table = source.read_all(list(copied))
         given["protected"] = list(asked.protected) or None
-        given["subgroups"] = _list_subgroups(asked.subgroups, source, table) or None
+    given["subgroups"] = _list_subgroups(asked.subgroups, source, table) or None
     rows, truth = source.split(table, first_row=1)
     n_rows, unseen, empty = table.num_rows, source.count_unseen(table), source.find_empty(table)
     with source.name_gaps(table, first_row=1):
@@ -106,8 +110,12 @@ def report_file(
             **given,
         )
         del rows, table  # the report has them as the model reads them: of a long table, half of all memory
-        report.write(output)
+        report.write(output, one_page=asked.one_page)
+        if asked.page is not None:
+            report.write(asked.page, one_page=True)
     found = report.to_dict()
+    if keep is not None:
+        keep(found)
     banner, compared = (None, None) if classes is None else (found["banner"], found["comparison"])
     told = [] if banner is None else [banner["text"]]
     is_warning = banner is not None and banner["level"] == "warning"
@@ -141,7 +149,7 @@ def _ask_classifier(
         given["X_train"], given["y_train"] = known.split(training, first_row=1)
     if asked.compare is not None:
         other = load_estimator(asked.compare)
-        if isinstance(other, CertifiedRegressor):
+        if answers_numbers(other):
             raise ValueError(
                 f"{asked.compare} holds a regressor, {type(other).__name__}, whose answers are numbers: it cannot "
                 "stand beside answers that are classes."

@@ -14,16 +14,23 @@ import numpy as np
 
 from derand._core.arrays import FloatArray
 from derand._core.files import PathLike
-from derand._core.text import quote_short
+from derand._core.text import Facts, quote_short
 from derand.app import Summary
 from derand.app.settings import CertifySettings
 from derand.certificates import Certificates, Intervals, ToleranceRadii
-from derand.estimators import CertifiedClassifier, CertifiedRegressor, certify_encoded, choose_radius, encode_rows
+from derand.fitted import (
+    FittedModel,
+    certify_encoded,
+    certify_interval_encoded,
+    certify_radius_encoded,
+    choose_radius,
+    encode_rows,
+)
 from derand.noise import Noise
 from derand.perturbation import describe_unused
 from derand.storage import NumbersRequest
 from derand.tables import MatchedFile
-from derand.threat import Column, Threat, as_threats
+from derand.threat import Column, Link, Threat, as_threats
 from derand.threat_text import change_threat, read_threat
 
 if TYPE_CHECKING:
@@ -33,7 +40,7 @@ _SHOWN_VALUES = 8
 
 
 def read_request(
-    classifier: CertifiedClassifier | CertifiedRegressor,
+    classifier: FittedModel,
     names: Sequence[str],
     l0: int | None,
     threat: Threat | PathLike | None,
@@ -55,7 +62,7 @@ def read_request(
 
 
 def read_named(
-    estimator: CertifiedClassifier | CertifiedRegressor,
+    estimator: FittedModel,
     source: MatchedFile,
     l0: int | None,
     threat: Threat | PathLike | None,
@@ -69,9 +76,7 @@ def read_named(
     return given, named
 
 
-def note_other_answers(
-    estimator: CertifiedClassifier | CertifiedRegressor, rule: str, noise: Noise | None
-) -> list[str]:
+def note_other_answers(estimator: FittedModel, rule: str, noise: Noise | None) -> list[str]:
     """What to say where certificates are by another rule or noise than `predict`; nothing where they are not."""
     if rule == estimator.rule and noise == estimator.noise_:
         return []
@@ -96,11 +101,9 @@ class Request:
 
     numbers: NumbersRequest | None = None
 
-    def __init__(
-        self, estimator: CertifiedClassifier | CertifiedRegressor, source: MatchedFile, settings: CertifySettings
-    ) -> None:
+    def __init__(self, estimator: FittedModel, source: MatchedFile, settings: CertifySettings) -> None:
         self._estimator, self._source = estimator, source
-        self._how: dict[str, Any] = {
+        self._how: Facts = {
             "rule": settings.rule,
             "proof": settings.proof,
             "noise": settings.noise,
@@ -117,17 +120,13 @@ class Request:
     def _learn(self, found: Certificates | Intervals | ToleranceRadii) -> None:
         self.rule, self.noise, self.resolved = found.rule, found.noise, found.threat
 
-    def _certify_encoded(self, encoded: FloatArray) -> Certificates:
-        classifier: Any = self._estimator
-        return certify_encoded(classifier, encoded, [self.named], **self._how)[0]
-
-    def _certify(self, rows: object) -> Any:
-        return self._certify_encoded(encode_rows(self._estimator, rows))
+    def _certify_encoded(self, encoded: FloatArray) -> Any:
+        return certify_encoded(self._estimator, encoded, [self.named], **self._how)[0]
 
     def certify(self, rows: object, batch: pa.Table, first_row: int) -> Any:
         """The certificates of a batch; of a regressor intervals, or radii of a tolerance."""
         require_domains(self._source, self.named, batch, first_row)
-        found = self._certify(rows)
+        found = self._certify_encoded(encode_rows(self._estimator, rows))
         self._learn(found)
         return found
 
@@ -150,17 +149,14 @@ class ValueRequest(Request):
         radius, tolerance = settings.radius, settings.tolerance
         if radius is not None and tolerance is not None:
             raise ValueError(f"Give `radius` or `tolerance`, got both, {radius!r} and {tolerance!r}.")
-        regressor: Any = self._estimator
-        size = choose_radius(regressor, self.named, radius) if tolerance is None else None
+        size = choose_radius(self._estimator, self.named, radius) if tolerance is None else None
         self.numbers = NumbersRequest(size, tolerance)
 
-    def _certify(self, rows: object) -> Intervals | ToleranceRadii:
-        regressor: Any = self._estimator
-        if self.numbers.tolerance is None:
-            found: Intervals = regressor.certify_interval(rows, self.numbers.radius, threat=self.named, **self._how)
-            return found
-        radii: ToleranceRadii = regressor.certify_radius(rows, self.numbers.tolerance, threat=self.named, **self._how)
-        return radii
+    def _certify_encoded(self, encoded: FloatArray) -> Intervals | ToleranceRadii:
+        model, radius, tolerance = self._estimator, self.numbers.radius, self.numbers.tolerance
+        if tolerance is None:
+            return certify_interval_encoded(model, encoded, radius, self.named, **self._how)
+        return certify_radius_encoded(model, encoded, tolerance, self.named, **self._how)
 
 
 def summarize_threat(given: Threat, named: Threat, resolved: Threat, source: MatchedFile) -> Summary:
@@ -172,7 +168,7 @@ def summarize_threat(given: Threat, named: Threat, resolved: Threat, source: Mat
     """
     names, numerical = source.names, source.encoding.numerical
 
-    def by_name(values: Mapping[Column, object]) -> dict[str, Any]:
+    def by_name(values: Mapping[Column, object]) -> Facts:
         return {names[at] if isinstance(at, int) else at: value for at, value in values.items()}
 
     return {
@@ -187,15 +183,25 @@ def summarize_threat(given: Threat, named: Threat, resolved: Threat, source: Mat
         "whole": [name for name in by_name(named.steps) if name not in by_name(given.steps)],
         "may_become": {name: list(values) for name, values in by_name(given.may_become).items()},
         "missing": given.missing_budget,
+        "linked": {names[int(at)]: _write_link(link, names) for at, link in named.linked.items()},
         "fixed": [names[at] for at in numerical if not named.may_move(at)],
     }
+
+
+def _write_link(link: Link, names: Sequence[str]) -> str:
+    """What a number follows from, such as "debt / income"."""
+    left, sign, right, tolerance = link
+    rounded = f" +- {tolerance:g}" if tolerance else ""
+    return f"{names[int(left)]} {sign} {names[int(right)]}{rounded}"
 
 
 def _refuse_categories(threat: Threat, source: MatchedFile) -> None:
     """Refuse limits of categorical columns by the names that the user knows."""
     categorical = {source.names[at] for at in source.encoding.categorical}
-    for field in ("limits", "domain", "steps"):
-        for column in getattr(threat, field):
+    named: dict[str, list[Column]] = {field: list(getattr(threat, field)) for field in ("limits", "domain", "steps")}
+    named["linked"] = [at for column, link in threat.linked.items() for at in (column, link[0], link[2])]
+    for field, columns in named.items():
+        for column in columns:
             if column in categorical:
                 raise ValueError(
                     f"`{field}` of Threat must name numerical columns, got {column!r}, which is categorical: `l0` says "

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from derand._core.origin import Fitted
 from derand._core.text import format_readable, plural, quote_short
 from derand.explain.heights import measure_heights
 from derand.tables import format_days
@@ -18,7 +19,7 @@ _DIGITS = 6
 _MOSTLY = 0.5
 
 
-def describe_shape(estimator: Any, feature: int, edges: Sequence[float]) -> str:
+def describe_shape(estimator: Fitted, feature: int, edges: Sequence[float]) -> str:
     """Range, direction and strongest jump of what the model adds for a number; `edges` are all its split points."""
     write: Callable[[float], str] = format_days if feature in estimator.encoding_.dates else _write
     parts = [f"{plural(len(edges), 'split')} from {write(edges[0])} to {write(edges[-1])}"]
@@ -41,7 +42,7 @@ def describe_shape(estimator: Any, feature: int, edges: Sequence[float]) -> str:
     return ", ".join(parts)
 
 
-def _describe_direction(estimator: Any, jumps: np.ndarray[Any, np.dtype[np.float64]]) -> str:
+def _describe_direction(estimator: Fitted, jumps: np.ndarray[Any, np.dtype[np.float64]]) -> str:
     """Where larger numbers lead."""
     classes = getattr(estimator, "classes_", None)
     towards = "" if classes is None else f" towards {quote_short(classes.tolist()[1])}"

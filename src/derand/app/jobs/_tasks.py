@@ -5,12 +5,16 @@ Owns the guess and its reasons, and which trainers there are for either. Must no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from derand._core.origin import Cell
+from derand.app import Spell, quote_parameter
 from derand.app.settings import CLASSES, NUMBER, TASKS
-from derand.estimators import MOST_CLASSES, REGRESSORS, TRAINERS
+from derand.estimators import REGRESSORS, TRAINERS
+from derand.tables import MOST_CLASSES
 
 FEW = 20
 """Up to how many different whole numbers are classes, unless it is said otherwise."""
@@ -19,9 +23,6 @@ _OF_THRESHOLDS = "its score is no probability, so leave it out, and weigh the cl
 _ADVICE = {"decision_threshold": _OF_THRESHOLDS, "cost": _OF_THRESHOLDS}
 """What to do instead of setting a parameter that a trainer does not have, where there is more to say than to leave it
 out."""
-
-Spell = Callable[[str], str]
-"""How a parameter is named in errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class Task:
     other: str | None = None
 
 
-def guess_task(numbers: Sequence[Any] | None) -> Task:
+def guess_task(numbers: Sequence[Cell] | None) -> Task:
     """What a target asks for.
 
     `numbers`: its values; None where they are no numbers.
@@ -67,16 +68,11 @@ def guess_task(numbers: Sequence[Any] | None) -> Task:
     return Task(NUMBER, reason, CLASSES if n_different <= MOST_CLASSES else None)
 
 
-def list_trainers(task: str | None = None) -> dict[str, type[Any]]:
+def list_trainers(task: str | None = None) -> Mapping[str, type[Any]]:
     """The trainers of a task by name; of both, where it is not known, those of classes first."""
     if task is None:
-        return {**REGRESSORS, **TRAINERS}
-    return dict(TRAINERS) if task == CLASSES else dict(REGRESSORS)
-
-
-def quote_parameter(parameter: str) -> str:
-    """A parameter as errors of Python functions name it."""
-    return f"`{parameter}`"
+        return ChainMap({}, TRAINERS, REGRESSORS)  # type: ignore[arg-type] - it is only read
+    return TRAINERS if task == CLASSES else REGRESSORS
 
 
 def require_task(task: str | None, spell: Spell = quote_parameter) -> None:

@@ -10,32 +10,29 @@ import os
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from derand._core.files import PathLike, require_writable
+from derand._core.origin import Fitted
 from derand._core.text import format_percent
-from derand.app import Summary
+from derand.app import Spell, Summary, quote_parameter
 from derand.app.jobs._classifiers import choose_model, find_trainer, make_estimator
 from derand.app.jobs._shapes import describe_shape
-from derand.app.jobs._tasks import Spell, quote_parameter, require_parameters, require_task, require_trainer
+from derand.app.jobs._tasks import require_parameters, require_task, require_trainer
 from derand.app.jobs._training_table import TrainingData, read_training_data
 from derand.app.settings import CLASSES, TrainSettings, fill_settings
-from derand.estimators import (
-    CertifiedClassifier,
-    CertifiedEstimator,
-    CertifiedRegressor,
-    certify_encoded,
-    encode_rows,
-    fit_checked,
-)
+from derand.fitted import certify_encoded, encode_rows
 from derand.metrics import certified_accuracy
 from derand.noise import resolve_noise
 from derand.storage import save
 from derand.tables import ColumnCheck, ColumnUse, ColumnWarning, TableEncoding, format_data_checks, format_days
 from derand.threat import Threat
 from derand.threat_text import read_threat
+
+if TYPE_CHECKING:
+    from derand.estimators import CertifiedClassifier, CertifiedEstimator, CertifiedRegressor
 
 _SHOWN_EDGES = 8
 _MANY_CATEGORIES = 20
@@ -103,6 +100,8 @@ def train_file(
     estimator = make_estimator(name, parameters, asked.scaling, task=read.task.name, spell=spell)
     if path is not None:
         estimator.set_params(threat=read_fixed_threat(path, read.rows.column_names))
+    from derand.estimators import fit_checked  # slow to import, and what was given may make no sense
+
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fit_checked(estimator, read.rows, read.labels)
@@ -141,7 +140,7 @@ def _list_warnings(caught: Iterable[warnings.WarningMessage]) -> list[str]:
     return [str(one.message) for one in caught if not issubclass(one.category, ColumnWarning)]
 
 
-def _find_radius(estimator: Any) -> float | None:
+def _find_radius(estimator: Fitted) -> float | None:
     """What an estimator was trained for; None where its trainer has no radius."""
     radius = estimator.get_params(deep=False).get("radius")
     return None if radius is None else float(radius)

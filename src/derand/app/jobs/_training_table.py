@@ -8,17 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from derand._core.arrays import FloatArray
 from derand._core.files import PathLike
+from derand._core.origin import Cell
 from derand._core.text import format_exactly, quote_short
 from derand.app.jobs._tasks import Task, guess_task
 from derand.app.settings import NUMBER, TrainSettings
-from derand.estimators import MOST_CLASSES, refuse_identifiers
 from derand.tables import (
+    MOST_CLASSES,
     ColumnCheck,
     ColumnKind,
     ColumnUse,
@@ -28,6 +29,7 @@ from derand.tables import (
     check_target,
     inspect_file,
     kind_of_arrow_type,
+    refuse_identifiers,
 )
 
 if TYPE_CHECKING:
@@ -118,7 +120,7 @@ def _read_numbers(file: TableFile, values: list[object], target: str) -> FloatAr
     return numbers
 
 
-def _find_texts(values: list[Any]) -> list[tuple[int, str]]:
+def _find_texts(values: list[Cell]) -> list[tuple[int, str]]:
     """The cells that are no numbers, with their rows: all numbers of a column are text where one cell is."""
     found = []
     for row, value in enumerate(values, start=1):
@@ -142,7 +144,7 @@ def _explain_many(values: list[object]) -> str:
     )
 
 
-def _read_labels(file: TableFile, values: list[Any], target: str, *, is_number: bool) -> Labels:
+def _read_labels(file: TableFile, values: list[Cell], target: str, *, is_number: bool) -> Labels:
     """The labels as whole numbers or text."""
     if is_number:
         values = [int(value) for value in values] if all(value == int(value) for value in values) else values

@@ -12,20 +12,22 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from derand._core.files import PathLike, replace_when_done, require_writable
 from derand._core.text import format_exactly
-from derand.app import Summary
+from derand.app import Spell, Summary, quote_parameter
 from derand.app.jobs._classifiers import choose_model, find_trainer, make_estimator
-from derand.app.jobs._tasks import Spell, quote_parameter
 from derand.app.jobs._training import read_fixed_threat
 from derand.app.jobs._training_table import read_training_data
 from derand.app.settings import NUMBER, OWN, TrainSettings, TuneSettings, fill_settings
-from derand.estimators import CertifiedClassifier
-from derand.estimators.tuning import RADIUS, Tuning, has_training_radius, tune
 from derand.threat import Threat
+
+if TYPE_CHECKING:
+    from derand.estimators import CertifiedClassifier
+    from derand.estimators.tuning import Tuning
 
 PICTURES = (".png", ".svg", ".pdf")
 
@@ -84,6 +86,8 @@ def tune_file(
     threat = _choose_threat(asked, estimator, read.rows.column_names)
     if is_for_threat and asked.threat is not None:
         estimator.set_params(threat=threat)
+    from derand.estimators.tuning import tune
+
     tuning = tune(
         estimator,
         read.rows,
@@ -101,7 +105,7 @@ def tune_file(
         made = f"{name}, scaling {estimator.scaling or 'none'}"
         _draw(tuning, output, f"{Path(data).name}: what robustness costs ({made})")
     names, counts = np.unique(read.labels, return_counts=True)
-    by_radius = tuning.parameter == RADIUS  # a noise has a norm of its own, and is what was tuned
+    by_radius = tuning.parameter == "radius"  # a noise has a norm of its own, and is what was tuned
     told = {
         "--norm": f"{asked.norm:g}" if by_radius and asked.norm is not None else None,
         "--noise": asked.noise if by_radius else None,
@@ -142,6 +146,8 @@ def _choose_threat(asked: TuneSettings, estimator: CertifiedClassifier, names: S
 
 def _list_values(estimator: CertifiedClassifier, radii: Sequence[float]) -> list[float] | None:
     """Training radii to try; None is the usual ones. A vote needs noise, which there is none of at radius 0."""
+    from derand.estimators.tuning import has_training_radius
+
     if not radii or not has_training_radius(estimator):
         return None
     return list(radii) if estimator.rule == "vote" else [0.0, *radii]

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from derand._core.arrays import FloatArray
-from derand._core.origin import take_rows
+from derand._core.origin import Fitted, take_rows
 from derand._core.text import join_words, quote_short
 from derand.app.jobs._copying import Copies
 from derand.certificates import Certificates, Verifier, refine_changes
-from derand.estimators import encode_rows
 from derand.explain import Names, describe_change
+from derand.fitted import encode_rows
 from derand.metrics import encode_labels
 from derand.perturbation import Perturbation, resolve
 from derand.tables import MatchedFile, count_decimals
@@ -31,7 +31,7 @@ _MOST_SAID = 5
 class Witnesses:
     """The rows of all batches that flip, changed so that they do; they are kept until all are there and sorted."""
 
-    def __init__(self, estimator: Any, source: MatchedFile, copies: Copies) -> None:
+    def __init__(self, estimator: Fitted, source: MatchedFile, copies: Copies) -> None:
         self._estimator, self._source, self._copies = estimator, source, copies
         self._parts: list[pa.Table] = []
 

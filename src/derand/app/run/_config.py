@@ -10,10 +10,10 @@ import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from derand._core.files import PathLike
-from derand._core.text import quote_short
+from derand._core.text import Facts, quote_short
 from derand.app.settings import (
     AuditSettings,
     CertifySettings,
@@ -24,13 +24,15 @@ from derand.app.settings import (
     list_keys,
     read_keys,
 )
-from derand.app.values import KINDS, MODEL, RECORD
+from derand.app.values import EVIDENCE, KINDS, MODEL, RECORD
 from derand.storage import mark_file
 from derand.threat_text import KEYS as THREAT_KEYS
 from derand.threat_text import ThreatSection, read_toml
 
 CONFIG = "derand.toml"
 """How the file is called unless it is named."""
+ONE_PAGE = "one_page.html"
+"""The page to sign."""
 VERBS = (RunSettings, TrainSettings, CertifySettings, AuditSettings, ReportFileSettings)
 """What the file can set."""
 
@@ -65,10 +67,10 @@ class RunConfig:
 
     path: Path
     sha256: str
-    settings: dict[str, dict[str, Any]]
+    settings: dict[str, dict[str, object]]
     threat: ThreatSection | None
 
-    def section(self, name: str) -> dict[str, Any]:
+    def section(self, name: str) -> Facts:
         """What a section says; nothing where it is not there."""
         return self.settings.get(name, {})
 
@@ -112,6 +114,8 @@ class RunConfig:
             "witness": self.section("certify").get("witness"),
             "audit": self.section("audit").get("output"),
             "report": names.report if self.does("report") else None,
+            "page": ONE_PAGE if self.section("report").get("one_page") else None,
+            "evidence": EVIDENCE if self.does("report") else None,
         }
         return {step: name for step, name in found.items() if name is not None}
 

@@ -19,7 +19,6 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from derand import __version__
 from derand._core.files import (
@@ -30,7 +29,7 @@ from derand._core.files import (
     require_folder,
     restore_folder,
 )
-from derand._core.text import as_plain_json
+from derand._core.text import Facts, as_plain_json
 from derand.app import Summary
 from derand.app.jobs._auditing import audit_file
 from derand.app.jobs._certifying import certify_file
@@ -52,8 +51,9 @@ from derand.app.settings import (
     TrainSettings,
     list_keys,
 )
-from derand.app.values import MODEL, RECORD
-from derand.estimators import CertifiedRegressor, check_parameters
+from derand.app.values import EVIDENCE, MODEL, RECORD
+from derand.fitted import answers_numbers
+from derand.report import to_evidence
 from derand.storage import mark_file, read_json
 from derand.tables import inspect_file, match_file
 from derand.threat_text import read_threat
@@ -107,6 +107,10 @@ def run_file(path: PathLike = CONFIG, *, force: bool = False, told: Told = lambd
             "task": task,
             "held_out": run.held_out,
             "steps": steps,
+        }
+        if run.report is not None:
+            (draft / EVIDENCE).write_text(to_evidence(run.report, summary), encoding="utf-8")
+        summary |= {
             "folder": _relate(config.folder, config),
             "files": [{"file": one.name, "sha256": mark_file(one).sha256} for one in sorted(draft.iterdir())],
             "seconds": time.perf_counter() - start,
@@ -183,6 +187,8 @@ def _check(config: RunConfig, force: bool) -> Summary:
 
 def _check_training(config: RunConfig) -> tuple[str, list[str]]:
     """Look whether a model can be trained as asked; what the target holds, and which columns are doubtful."""
+    from derand.estimators import check_parameters
+
     read, asked = _read_training(config), config.ask(TrainSettings)
     name, n_classes = asked.model or choose_model(), len(set(read.labels.tolist()))
     require_trainer(name, read.task, config.section("data")["target"], n_classes, _spell)
@@ -210,8 +216,8 @@ def _check_model(config: RunConfig) -> str:
     assert path is not None  # `read_config` saw to that
     assert rows is not None
     estimator = load_estimator(path)
-    is_number = isinstance(estimator, CertifiedRegressor)
-    classes = None if isinstance(estimator, CertifiedRegressor) else estimator.classes_
+    is_number = answers_numbers(estimator)
+    classes = None if is_number else estimator.classes_
     source = match_file(rows, estimator.encoding_, target=_find_target(config, rows), classes=classes)
     read_named(estimator, source, None, config.threat, {})
     return NUMBER if is_number else CLASSES
@@ -257,7 +263,7 @@ def _relate(path: Path, config: RunConfig) -> str:
         return path.name
 
 
-def _read_record(config: RunConfig) -> dict[str, Any] | None:
+def _read_record(config: RunConfig) -> Facts | None:
     """The record of what stands in the folder; None where there is none that can be read."""
     try:
         record = read_json(config.folder / RECORD)
@@ -309,17 +315,17 @@ def _compare_results(config: RunConfig) -> int:
     if record.get("sha256") != _hash_record(record):
         raise ValueError(
             f"{config.folder / RECORD} does not match its own checksum: it was damaged, or edited by hand. Put the "
-            "file back, or make the results anew by `derand run`."
+            "file back, or run `derand run` again."
         )
     try:
         sums = {Path(one["file"]).name: one["sha256"] for one in record["files"]}
     except (TypeError, KeyError):
-        raise ValueError(f"{config.folder / RECORD} is damaged: make the results anew by `derand run`.") from None
+        raise ValueError(f"{config.folder / RECORD} is damaged: run `derand run` again.") from None
     for name, sha256 in sums.items():
         path = config.folder / name
         if not path.is_file() or mark_file(path).sha256 != sha256:
             what = "has another checksum than" if path.is_file() else "is missing, but stands in"
-            raise ValueError(f"{path} {what} {RECORD}: put the file back, or make the results anew by `derand run`.")
+            raise ValueError(f"{path} {what} {RECORD}: put the file back, or run `derand run` again.")
     return len(sums)
 
 
@@ -338,6 +344,7 @@ class _Run:
     def __init__(self, config: RunConfig, task: str, draft: Path, work: Path, told: Told) -> None:
         self._config, self._task, self._draft, self._told = config, task, draft, told
         self.held_out: Summary | None = None
+        self.report: Summary | None = None
         self._trained: Summary | None = None
         self._train = config.find_input("data", "train")
         test = config.find_input("data", "test")
@@ -367,7 +374,7 @@ class _Run:
             "audit": ("auditing", self._do_auditing),
             "report": ("writing the report", self._do_report),
         }
-        wanted, done = self._config.steps, dict[str, Any]()
+        wanted, done = self._config.steps, Facts()
         for at, step in enumerate(wanted):
             words, do = doing[step]
             self._told(at, len(wanted), words)
@@ -424,12 +431,18 @@ class _Run:
             configuration=f"{config.path.name}, sha256 {config.sha256}",
             train=self._train if config.section("report").get("compare") is True else None,
             compare=config.find_input("report", "compare"),
+            one_page=False,
+            page=self._draft / config.outputs["page"] if "page" in config.outputs else None,
         )
         if self._trained is not None:
             unread = {one["name"]: one["detail"] for one in self._trained["columns"] if one["use"] == "ignored"}
             asked = replace(asked, notes=self._trained["warnings"], left_out=tell_unread(list(unread), unread))
         asked = replace(asked, title=asked.title or self._name_report())
-        return report_file(self._model, self._test, self._draft / config.outputs["report"], asked)
+        output = self._draft / config.outputs["report"]
+        return report_file(self._model, self._test, output, asked, keep=self._keep_report)
+
+    def _keep_report(self, report: Summary) -> None:
+        self.report = report
 
     def _name_report(self) -> str | None:
         """The title where rows were held out: the report's own would name a file that nobody knows."""

@@ -263,9 +263,7 @@ def _write_threat(read: TrainingData) -> Iterable[str]:
     yield _write("threat.norm", 2, 'how changes of all numbers are added up: 1, 2, "inf"; "none": limits alone')
     if categories:
         yield _write("threat.l0", 0, "how many categorical columns may change as well")
-    yield _write_off(
-        "threat.frozen", [str(one) for one in read.rows.column_names[:1]], "columns that nobody can change"
-    )
+    yield _write_off("threat.frozen", [str(one) for one in read.rows.column_names[:1]], "columns that cannot change")
     if numbers:
         yield _write_off(
             "threat.limits", {numbers[0]: "5%"}, 'by how much a number may change: "5%", 500 or "0:30" (down:up)'
@@ -289,11 +287,12 @@ def _write_steps(read: TrainingData, target: str, identity: str | None) -> Itera
     yield "\n[report]"
     yield _write("report.output", "report.html")
     yield _write_off("report.title", "...")
+    yield _write_off("report.one_page", True)
+    groups = [str(one.name) for one in read.checks if one.use is ColumnUse.CATEGORICAL]
+    write = _write if groups else _write_off
+    yield write("report.subgroups", groups[:1] or ["..."], more=_name_more(groups[1:]))
     if is_classes:
         yield _write_off("report.radius", 0.25)
-        groups = [str(one.name) for one in read.checks if one.use is ColumnUse.CATEGORICAL]
-        write = _write if groups else _write_off
-        yield write("report.subgroups", groups[:1] or ["..."], more=_name_more(groups[1:]))
         yield _write("report.compare", True)
     yield "\n[output]"
     yield _write("output.folder", RunSettings().folder)

@@ -134,7 +134,7 @@ class Region:
             if math.isnan(row[feature]):
                 self.cells[feature] |= column.seen if threat.missing else 0
                 continue
-            reached[feature] = self._list_cells(column, row[feature])
+            reached[feature] = self._list_cells(column, row)
             self.cells[feature] |= sum(1 << cell for cell in reached[feature]) | self.gaps.get(feature, 0)
         own_cells = {feature: 1 << column.locate(row[feature]) for feature, column in columns.items()}
         self.budgets = [one for one in self._list_budgets(reached, own_cells) if one.columns]
@@ -148,10 +148,10 @@ class Region:
         unseen = 1 << len(column.edges) if outside else 0
         return column.seen | unseen | (1 << column.missing if outside and column.takes_missing else 0)
 
-    def _list_cells(self, column: Column, x: float) -> dict[int, Fraction]:
+    def _list_cells(self, column: Column, row: Sequence[float]) -> dict[int, Fraction]:
         """The bins that a number may reach, each with the least distance to one of its doubles, in units."""
-        threat, feature = self._threat, column.feature
-        move = Move(*threat.interval(feature, x), threat.unit(feature))
+        threat, feature, x = self._threat, column.feature, row[column.feature]
+        move = Move(*threat.reach(feature, row), threat.unit(feature))
         is_ball = bool(threat.norm) and math.isfinite(self._radius)  # norm 0 has no such ball
         if is_ball:
             move = Move(*cut_to_ball(x, move, self._radius), move.unit)

@@ -16,6 +16,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from derand.auditing._balls import Told
 from derand.model import AdditiveEnsemble
 
 FINE = 2**64
@@ -80,7 +81,7 @@ class Part(NamedTuple):
 class _Trees:
     """A term of trees as lists."""
 
-    def __init__(self, told: dict[str, Any], columns: Mapping[int, Column]) -> None:
+    def __init__(self, told: Told, columns: Mapping[int, Column]) -> None:
         self._features, self._roots = told["columns"], told["roots"]
         self._left, self._right, self._scores = told["left"], told["right"], told["scores"]
         self._magnitudes = told["magnitudes"] or [list(map(abs, scores)) for scores in self._scores]
@@ -129,7 +130,7 @@ class _Trees:
         return [below[root] for root in self._roots]
 
 
-def _list_left_cells(told: dict[str, Any], columns: Mapping[int, Column]) -> list[int]:
+def _list_left_cells(told: Told, columns: Mapping[int, Column]) -> list[int]:
     """The cells that go left at each split."""
     codes = dict(zip(told["category_splits"], told["left_codes"], strict=True))
     known: dict[tuple[int, int, int], int] = {}  # shared, as there may be thousands of bins
@@ -208,7 +209,7 @@ class TreeSums:
         return [part for term in self._terms for part in term.list_parts(region)]
 
 
-def _list_columns(kind: str, told: dict[str, Any]) -> list[Column]:
+def _list_columns(kind: str, told: Told) -> list[Column]:
     """The columns of a term with their cells."""
     if kind == "step_function":
         return [Column(told["feature"], tuple(told["edges"]), False, "missing" in told)]
@@ -230,7 +231,7 @@ def _list_columns(kind: str, told: dict[str, Any]) -> list[Column]:
     ]
 
 
-def _list_scores(kind: str, told: dict[str, Any]) -> list[list[int]]:
+def _list_scores(kind: str, told: Told) -> list[list[int]]:
     """The scores of all cells of a term, one number per output."""
     scores = [_as_list(score) for score in told["scores"]]
     if kind == "grid_term":

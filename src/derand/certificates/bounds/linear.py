@@ -35,7 +35,7 @@ _FAR = 80.0
 """Magnitudes of noise beyond which it carries no share of a row that a bound of its tail could notice."""
 
 
-def label_linear(model: AdditiveEnsemble, rows: NDArray[Any]) -> IntArray:
+def label_linear(model: AdditiveEnsemble, rows: NDArray[np.generic]) -> IntArray:
     """Label of each row by the exact sum of products: class 1 above the threshold, or the first of the largest."""
     x = np.asarray(rows, dtype=np.float64)
     with np.errstate(all="ignore"):
@@ -151,7 +151,7 @@ def build_linear_sum(model: AdditiveEnsemble, low: int = 0, high: int = 1) -> Li
     return LinearSum.of(comparison, comparison.threshold)
 
 
-def bound_linear(model: AdditiveEnsemble, rows: NDArray[Any], query: Query) -> list[Bounds]:
+def bound_linear(model: AdditiveEnsemble, rows: NDArray[np.generic], query: Query) -> list[Bounds]:
     """What is proven about rows of a linear model, for each of several budgets of categorical changes.
 
     A rule that counts noisy copies has a failure mass; labels and radii are the same. The proof "paper" is what the

@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand._core.arrays import EPSILON, BoolArray, Entries, FloatArray, IntArray, Numbers
 from derand.certificates.bounds.packing import MissingCell, PackedTerms
 from derand.noise import Noise
 from derand.perturbation import Perturbation
@@ -27,7 +26,7 @@ _BEYOND = 1e4
 """Noise scales beyond the last edge: more than any noise carries a share of, and beyond all knots of a curve."""
 _APART = 2.0**-20
 """Of the last edge's own size, at least: more than any rounding of positions."""
-Decreases = NDArray[Any]
+Decreases = Numbers
 """Whole numbers without noise, else doubles that are rounded upward."""
 MOST_SETS = 1000
 """Sets of columns that are tried one by one."""
@@ -88,7 +87,7 @@ def compute_position(cell: MissingCell, noise: Noise | None) -> float:
     return position
 
 
-def compute_ends(terms: PackedTerms, is_missing: BoolArray | None) -> tuple[Any, Any]:
+def compute_ends(terms: PackedTerms, is_missing: BoolArray | None) -> tuple[Entries, Entries]:
     """The lowest and the highest sum of reduced scores that noise can give each row; numbers without missing values.
 
     Terms of several columns count with all their cells.

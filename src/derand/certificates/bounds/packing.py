@@ -85,8 +85,8 @@ class PackedTerms:
     grids: tuple[PackedGrid, ...] = ()
     common: SharedEdges | None = None
     _plans: dict[Backend, Plan] = field(default_factory=dict, repr=False)
-    kept: dict[Any, Any] = field(default_factory=dict, repr=False)
-    shared: WeakValueDictionary[Any, Any] = field(default_factory=WeakValueDictionary, repr=False)
+    kept: dict[object, Any] = field(default_factory=dict, repr=False)
+    shared: WeakValueDictionary[object, Any] = field(default_factory=WeakValueDictionary, repr=False)
     """Worst cases of these terms, and tables that several of them share; see `worst_case`."""
     lock: Any = field(default_factory=RLock, repr=False)
     """Of what is kept."""
@@ -241,7 +241,7 @@ def pack_terms(terms: Sequence[Term], grid: int = 1, common: SharedEdges | None 
     step = (int(np.gcd.reduce(np.concatenate(reduced))) if reduced else 1) or 1
     largest = sum(int(scores.max()) for scores in reduced) // step
     counts = [axis.edges.size for axis in axes]
-    nothing: list[NDArray[Any]] = [np.empty(0)]
+    nothing: list[NDArray[np.generic]] = [np.empty(0)]
     return PackedTerms(
         fixed=tuple(term for term in terms if not term.axes),
         missing_cells=tuple(

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray, Numbers
 from derand._core.threads import run_blocks
 from derand.certificates.bounds.packing import pose_problem
 from derand.certificates.bounds.shared_edges import SharedEdges
@@ -68,7 +68,7 @@ def build_pair(model: AdditiveEnsemble, low: int, high: int) -> AdditiveEnsemble
     return comparison
 
 
-def expect_classes(model: AdditiveEnsemble, rows: NDArray[Any], noise: Noise | None) -> FloatArray:
+def expect_classes(model: AdditiveEnsemble, rows: Numbers, noise: Noise | None) -> FloatArray:
     """Expected score of each class, offsets included, in grid units: to nearest, nothing is proven by it.
 
     The model has the decision Argmax. Without noise these are the scores themselves, (n_rows, n_classes).
@@ -164,7 +164,7 @@ class Tournament:
         return worst
 
 
-def label_classes(model: AdditiveEnsemble, rows: NDArray[Any], query: Query) -> IntArray:
+def label_classes(model: AdditiveEnsemble, rows: NDArray[np.generic], query: Query) -> IntArray:
     """Label of each row of a model of several classes."""
     tournament = Tournament(model, expect_classes(model, rows, query.noise), query.n_threads)
     alone = replace(query, n_threads=1)
@@ -175,7 +175,7 @@ def label_classes(model: AdditiveEnsemble, rows: NDArray[Any], query: Query) -> 
     return _settle(tournament, tournament.search_winners(compare), rows, query)
 
 
-def weigh_classes(model: AdditiveEnsemble, rows: NDArray[Any], query: Query) -> FloatArray:
+def weigh_classes(model: AdditiveEnsemble, rows: NDArray[np.generic], query: Query) -> FloatArray:
     """Logarithm of the odds of each class in its worst comparison by a rule that counts copies, (n_rows, n_classes).
 
     The label has the largest: of a class that wins all of its comparisons they are above 0, of all others below.
@@ -184,7 +184,7 @@ def weigh_classes(model: AdditiveEnsemble, rows: NDArray[Any], query: Query) -> 
     return tournament.compute_worst_odds(_weigh_by_distribution(rows, query), np.arange(rows.shape[0]))
 
 
-def _weigh_by_distribution(rows: NDArray[Any], query: Query) -> Weigh:
+def _weigh_by_distribution(rows: NDArray[np.generic], query: Query) -> Weigh:
     def weigh(comparison: AdditiveEnsemble, at: IntArray) -> FloatArray:
         plain = Perturbation.of(Threat().resolve(query.noise), comparison.n_features, comparison.numerical_features)
         by_mass = replace(query, perturbation=plain, proof="paper")
@@ -197,7 +197,7 @@ def _weigh_by_distribution(rows: NDArray[Any], query: Query) -> Weigh:
     return weigh
 
 
-def _settle(tournament: Tournament, winners: IntArray, rows: NDArray[Any], query: Query) -> IntArray:
+def _settle(tournament: Tournament, winners: IntArray, rows: NDArray[np.generic], query: Query) -> IntArray:
     """The winners, and where there is none the class that is beaten least."""
     at = np.flatnonzero(winners < 0)
     if not at.size:
@@ -282,7 +282,7 @@ class _Ledger:
         )
 
 
-def bound_classes(model: AdditiveEnsemble, rows: NDArray[Any], query: Query) -> list[Bounds]:
+def bound_classes(model: AdditiveEnsemble, rows: NDArray[np.generic], query: Query) -> list[Bounds]:
     """What a rule proves about rows of a model of several classes: the worst of their comparisons.
 
     First all comparisons get preliminary bounds, then all proofs are asked of those that could decide: whose bound is
@@ -296,7 +296,7 @@ def bound_classes(model: AdditiveEnsemble, rows: NDArray[Any], query: Query) -> 
     return [Bounds.merge(indices, part) for part in zip(*parts, strict=True)]
 
 
-def _bound_group(tournament: Tournament, rows: NDArray[Any], query: Query) -> list[Bounds]:
+def _bound_group(tournament: Tournament, rows: NDArray[np.generic], query: Query) -> list[Bounds]:
     query, n_budgets = replace(query, n_threads=1), len(query.perturbation.budgets)
     ledger = _Ledger(n_budgets, rows.shape[0], tournament.model.n_classes)
 

@@ -11,14 +11,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterable
 from threading import Lock
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from derand._core.arrays import FloatArray
 from derand.model import Term
 
-Kept = TypeVar("Kept", bound=tuple[Any, ...])
+Kept = TypeVar("Kept", bound=tuple[object, ...])
 
 MOST_BYTES = 2**28
 """Of what is kept for the columns of one model."""

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray, Numbers
 from derand.certificates.bounds.trees import FLIPS, HOLDS, TIE, UNDECIDED, decide_within, measure_radii
 from derand.certificates.rules.base import EXACT, NO_PROOF, Bounds, Query, SearchedRows
 from derand.model import AdditiveEnsemble, Contrast
@@ -47,12 +47,12 @@ def compare_classes(model: AdditiveEnsemble, low: int, high: int) -> Comparison:
     return known
 
 
-def label_trees(model: AdditiveEnsemble, rows: NDArray[Any]) -> IntArray:
+def label_trees(model: AdditiveEnsemble, rows: Numbers) -> IntArray:
     """Label of each row by whole scores: the first of the largest, or class 1 above the threshold."""
-    return _choose_labels(_compare_scores(model, rows))
+    return _choose_labels(compare_scores(model, rows))
 
 
-def _compare_scores(model: AdditiveEnsemble, rows: FloatArray) -> IntArray:
+def compare_scores(model: AdditiveEnsemble, rows: FloatArray) -> IntArray:
     """Scores of all classes, offsets included, (n_rows, n_classes); of one sum 0 and how far it is ahead."""
     scores = model.score(rows)
     if model.offsets:
@@ -65,10 +65,10 @@ def _choose_labels(scores: IntArray) -> IntArray:
     return np.asarray(scores.argmax(axis=1), dtype=np.int64)
 
 
-def bound_trees(model: AdditiveEnsemble, rows: NDArray[Any], query: Query) -> list[Bounds]:
+def bound_trees(model: AdditiveEnsemble, rows: NDArray[np.generic], query: Query) -> list[Bounds]:
     """What the search proves of each row, for each budget of categorical changes."""
     cells = np.ascontiguousarray(rows, dtype=np.float64)
-    scores, every = _compare_scores(model, cells), query.perturbation
+    scores, every = compare_scores(model, cells), query.perturbation
     labels = _choose_labels(scores)
     rivals = _rank_rivals(scores, labels)
     found = []
@@ -159,7 +159,7 @@ class _Ledger:
 
 def is_sure_label(model: AdditiveEnsemble, rows: FloatArray) -> tuple[IntArray, BoolArray]:
     """Label of each row, and whether the model that is meant certainly has it, too."""
-    scores, sure = _compare_scores(model, rows), np.ones(len(rows), dtype=bool)
+    scores, sure = compare_scores(model, rows), np.ones(len(rows), dtype=bool)
     labels = _choose_labels(scores)
     for low, high in model.pairs:
         at = np.flatnonzero((labels == low) | (labels == high))
@@ -170,7 +170,7 @@ def is_sure_label(model: AdditiveEnsemble, rows: FloatArray) -> tuple[IntArray, 
 
 def differs_surely(model: AdditiveEnsemble, rows: FloatArray, labels: IntArray) -> BoolArray:
     """Which rows certainly have another label than these, by the model that is meant as well."""
-    scores, differs = _compare_scores(model, rows), np.zeros(len(rows), dtype=bool)
+    scores, differs = compare_scores(model, rows), np.zeros(len(rows), dtype=bool)
     winners = _choose_labels(scores)
     low, high = np.minimum(winners, labels), np.maximum(winners, labels)
     moved = np.flatnonzero(winners != labels)

@@ -42,6 +42,7 @@ __all__ = [
     "TreeRadii",
     "TreeScores",
     "TreeVerdicts",
+    "bound_forest",
     "bound_scores",
     "decide_within",
     "measure_radii",
@@ -167,6 +168,20 @@ def bound_scores(
     return TreeScores(least, -most, low, high, least_witness, most_witness, nodes)
 
 
+def bound_forest(
+    packed: PackedTrees, rows: FloatArray, perturbation: Perturbation, budget: int, n_threads: int
+) -> tuple[FloatArray, FloatArray]:
+    """No point within the box of each row has a sum of these trees below that; and the row of the least one found."""
+    question = _Question(None, rows, perturbation, packed)
+    sizes = question.list_sizes(None)
+
+    def work(asked: Asked, part: slice) -> Answers:
+        return bound_rows(packed.forest, asked, 0, sizes[part], budget)
+
+    found = question.run(work, n_threads)
+    return question.subtract_errors(found.bounds), question.restore(found)
+
+
 def _label(is_one: BoolArray) -> IntArray:
     """Which column of the leaves a row asks for: that of their negatives for class 0."""
     return np.where(is_one, 0, 1).astype(np.int64)
@@ -182,10 +197,17 @@ def _add_scores(contrast: Contrast, rows: FloatArray) -> FloatArray:
 class _Question:
     """Rows and a perturbation in the bins and classes of a forest, and what is found in rows and units again."""
 
-    def __init__(self, contrast: Contrast, rows: FloatArray, perturbation: Perturbation) -> None:
-        self.packed: PackedTrees = pack_trees(contrast.terms)
+    def __init__(
+        self,
+        contrast: Contrast | None,
+        rows: FloatArray,
+        perturbation: Perturbation,
+        packed: PackedTrees | None = None,
+    ) -> None:
+        self._contrast = contrast or Contrast((), 0, 0.0, rows.shape[1])
+        self.packed = packed or pack_trees(self._contrast.terms)
         self.rows = np.ascontiguousarray(rows, dtype=np.float64)
-        self._contrast, self._perturbation = contrast, perturbation
+        self._perturbation = perturbation
         self._values = np.ascontiguousarray(self.rows[:, self.packed.columns])
         self._states, self._codes = self._list_classes()
 

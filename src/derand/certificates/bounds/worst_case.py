@@ -17,7 +17,7 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
+from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray, Numbers
 from derand.certificates.bounds.curves import (
     OrientedTerm,
     name_shapes,
@@ -88,16 +88,16 @@ class Tables:
 
     def __init__(self, curves: Curves, positions: Positions) -> None:
         self.curves = curves
-        self._made: dict[Any, Any] = {}
+        self._made: dict[object, Any] = {}
         self._lock = RLock()
         self._counts = np.bincount(positions.curves, minlength=curves.ranges.size)
         self._spans: dict[int, IntArray] = {}
 
-    def list_arrays(self) -> list[NDArray[Any]]:
+    def list_arrays(self) -> list[Numbers]:
         """All that is kept, while others may be making more of it."""
         return collect_arrays([self.curves, *list(self._made.values())])
 
-    def _make(self, key: Any, make: Callable[[], Any]) -> Any:
+    def _make(self, key: object, make: Callable[[], object]) -> Any:
         with self._lock:
             if key not in self._made:
                 self._made[key] = make()
@@ -181,7 +181,7 @@ class SmoothedCase(WorstCase):
         self._error = (UNEVEN + EPSILON * (positions.features.size + 16)) * total
         self._table_error = self._error + SUM_ERROR * total
 
-    def list_arrays(self) -> list[NDArray[Any]]:
+    def list_arrays(self) -> list[Numbers]:
         """Those of its tables, which it may share."""
         return self._tables.list_arrays()
 
@@ -397,11 +397,11 @@ def take_box(box: Reach | None, rows: IntArray) -> Reach | None:
 
 
 _lock = RLock()
-_shelf: OrderedDict[tuple[int, Any], ref[PackedTerms]] = OrderedDict()
+_shelf: OrderedDict[tuple[int, object], ref[PackedTerms]] = OrderedDict()
 """Whose worst cases are kept, those that were made last at the end."""
 
 
-def _shelve(terms: PackedTerms, key: Any) -> None:
+def _shelve(terms: PackedTerms, key: object) -> None:
     """Note that a worst case was made; the oldest ones go where all together take too much memory.
 
     Models of several classes have many: two for each pair. What is still in use stays until it is not.

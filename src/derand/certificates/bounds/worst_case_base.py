@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import FloatArray, Numbers
 from derand.kernels.worst_case.steps import Reach
 
 DUAL, EXACT = range(2)
@@ -21,7 +21,7 @@ class WorstCase(ABC):
     together: ClassVar[int] = 1
     """How many thresholds of a row are best asked for at a time: more than one where they cost little more."""
 
-    def list_arrays(self) -> list[NDArray[Any]]:
+    def list_arrays(self) -> list[Numbers]:
         """The arrays that it keeps, which may be shared with others: what it takes of memory."""
         return collect_arrays(list(vars(self).values()))
 
@@ -48,14 +48,14 @@ class WorstCase(ABC):
         """Lower bounds of the least sum within the box, (n_rows,)."""
 
     @abstractmethod
-    def compute_floors(self, rows: FloatArray, box: Reach) -> NDArray[Any]:
+    def compute_floors(self, rows: FloatArray, box: Reach) -> NDArray[np.generic]:
         """Lower bounds of the least value of each function within the box, (n_rows, n_terms).
 
         Their sum may be off by as much as `compute_lowest` takes into account. Whole numbers without noise.
         """
 
 
-def collect_arrays(held: Any) -> list[NDArray[Any]]:
+def collect_arrays(held: object) -> list[NDArray[np.generic]]:
     """All arrays in lists, tuples and dicts."""
     if isinstance(held, np.ndarray):
         return [held]

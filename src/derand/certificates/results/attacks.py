@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import BoolArray, FloatArray, IntArray
-from derand._core.origin import Origin, take_rows
+from derand._core.arrays import BoolArray, FloatArray, IntArray, Labels
+from derand._core.origin import Frame, Origin, take_rows
 from derand.certificates.results.base import RowResults
 from derand.certificates.results.certificates import Certificates, Ends, Intervals
 from derand.noise import Noise
@@ -56,12 +56,12 @@ class Attacks(RowResults):
 
     found: BoolArray
     distance: FloatArray
-    rows: Any
-    label: NDArray[Any]
-    flipped: NDArray[Any]
+    rows: Frame
+    label: Labels
+    flipped: Labels
     n_categories: IntArray
     threat: Threat
-    classes: NDArray[Any] = field(default_factory=lambda: np.array([0, 1]))
+    classes: Labels = field(default_factory=lambda: np.array([0, 1]))
     rule: str = "vote"
     noise: Noise | None = None
     origin: Origin | None = field(default=None, repr=False)
@@ -73,11 +73,11 @@ class Attacks(RowResults):
         where, how = self._name_ball("in l{}"), self._name_request(with_missing=False)
         return f"<Attacks: {len(self)} rows, {int(self.found.sum())} flipped, {where}, {how}>"
 
-    def with_classes(self, classes: NDArray[Any]) -> Attacks:
+    def with_classes(self, classes: NDArray[np.generic]) -> Attacks:
         """The same with labels of these classes in the place of 0, 1, ..."""
         return replace(self, label=classes[self.label], flipped=classes[self.flipped], classes=classes)
 
-    def list_columns(self) -> dict[str, NDArray[Any]]:
+    def list_columns(self) -> dict[str, NDArray[np.generic]]:
         """What tables hold: label, found, distance, flipped and n_categories; the changed rows are `rows`."""
         return {name: getattr(self, name) for name in ("label", "found", "distance", "flipped", "n_categories")}
 
@@ -152,8 +152,8 @@ class IntervalAttacks(Ends):
     value: FloatArray
     low: FloatArray
     high: FloatArray
-    low_rows: Any
-    high_rows: Any
+    low_rows: Frame
+    high_rows: Frame
     radius: float | None
     threat: Threat
     rule: str = "vote"

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 
 from derand._core.arrays import Frozen, freeze
-from derand._core.origin import Tabular, take_rows
+from derand._core.origin import Frame, Tabular, take_rows
 from derand.noise import Noise
 from derand.threat import Threat
 
@@ -44,7 +44,7 @@ class RowResults(Tabular, Frozen):
     def __len__(self) -> int:
         return len(getattr(self, self.per_row[0]))
 
-    def __getitem__(self, rows: Any) -> Self:
+    def __getitem__(self, rows: Frame) -> Self:
         at, origin = self.locate(rows)
         values = {name: getattr(self, name) for name in self.per_row}
         taken = {name: None if value is None else take_rows(value, at) for name, value in values.items()}

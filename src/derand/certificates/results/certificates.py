@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from derand._core.arrays import BoolArray, FloatArray, Frozen, IntArray, freeze
+from derand._core.arrays import BoolArray, FloatArray, Frozen, IntArray, Labels, freeze
 from derand._core.markup import write_block, write_lines, write_table
 from derand._core.origin import Origin, refuse_other_rows
 from derand._core.text import format_count, format_percent, format_readable, format_short_down
@@ -91,25 +91,25 @@ class Certificates(RowResults):
     All arrays are read-only.
     """
 
-    label: NDArray[Any]
+    label: Labels
     failure: FloatArray
     log_failure: FloatArray
     radius: FloatArray
     threat: Threat
-    classes: NDArray[Any] = field(default_factory=lambda: np.array([0, 1]))
+    classes: Labels = field(default_factory=lambda: np.array([0, 1]))
     rule: str = "vote"
     noise: Noise | None = None
     flips: BoolArray | None = None
     witness: FloatArray | None = None
     worst: FloatArray | None = None
-    runner_up: NDArray[Any] | None = None
+    runner_up: NDArray[np.generic] | None = None
     is_tie: BoolArray | None = None
     attacked: FloatArray | None = None
     is_exact: BoolArray | None = None
     _proof: NDArray[np.uint8] | None = field(default=None, repr=False)
     _path: NDArray[np.uint8] | None = field(default=None, repr=False)
     origin: Origin | None = field(default=None, repr=False)
-    flipped: NDArray[Any] | None = None
+    flipped: Labels | None = None
     names: tuple[str, ...] | None = None
     _changes: NDArray[np.int8] | None = field(default=None, repr=False)
 
@@ -127,6 +127,11 @@ class Certificates(RowResults):
     def l0(self) -> int:
         """How many categorical features may change."""
         return self.threat.l0
+
+    @property
+    def changed(self) -> BoolArray | None:
+        """Which columns the witness of each row changes, (n_rows, n_features); None where none are searched."""
+        return None if self._changes is None else np.asarray(self._changes != 0)
 
     @property
     def proof(self) -> NDArray[np.str_]:
@@ -177,7 +182,7 @@ class Certificates(RowResults):
         note = write_lines([repr(self)], muted=True)
         return write_block("Certificates", write_table([], facts), write_table(headers, lines), note)
 
-    def with_classes(self, classes: NDArray[Any], names: tuple[str, ...] | None = None) -> Certificates:
+    def with_classes(self, classes: NDArray[np.generic], names: tuple[str, ...] | None = None) -> Certificates:
         """The same with labels of these classes in the place of 0, 1, ..., and with names of columns."""
         runner_up, flipped = (None if one is None else classes[one] for one in (self.runner_up, self.flipped))
         label = classes[self.label]
@@ -221,7 +226,7 @@ class Certificates(RowResults):
         labels = self.label, truth, self.flipped
         return FlipSummary.count(labels, self.flips, self._changes, self.names, unseen=bool(self.threat.unseen))
 
-    def list_columns(self) -> dict[str, NDArray[Any]]:
+    def list_columns(self) -> dict[str, NDArray[np.generic]]:
         """What tables hold: label, radius and proof, and failure and log_failure where the rule has failure masses.
 
         For more than two classes also runner_up; verdict, attacked and is_exact where there are some.
@@ -336,7 +341,7 @@ class Ends(RowResults):
         """How long each interval is."""
         return np.asarray(self.high - self.low)
 
-    def list_columns(self) -> dict[str, NDArray[Any]]:
+    def list_columns(self) -> dict[str, NDArray[np.generic]]:
         """What tables hold: value, low, high and width."""
         return {name: getattr(self, name) for name in ("value", "low", "high", "width")}
 
@@ -454,7 +459,7 @@ class ToleranceRadii(RowResults):
         table = write_table(["row", "value", "radius", "proof"], lines)
         return write_block("Tolerance radii", write_table([], facts), table, write_lines([repr(self)], muted=True))
 
-    def list_columns(self) -> dict[str, NDArray[Any]]:
+    def list_columns(self) -> dict[str, NDArray[np.generic]]:
         """What tables hold: value, radius and proof."""
         return {name: getattr(self, name) for name in ("value", "radius", "proof")}
 

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import FloatArray, Labels
 from derand._core.markup import write_block, write_lines, write_table
-from derand._core.origin import Origin
-from derand._core.text import format_count, plural, quote_short
+from derand._core.origin import Frame, Origin
+from derand._core.text import Facts, format_count, plural, quote_short
 
 DIRECTIONS = ("", "down", "up", "to a seen value", "to a new value", "goes missing", "appears")
 """What may happen to a column: a number moves, goes missing or appears; a category becomes one that training saw, or
@@ -25,9 +25,11 @@ any other. A column that stays has the first."""
 _DOWN, _UP, _SEEN, _NEW, _GONE, _APPEARS = range(1, 7)
 _MOST_LISTED = 3
 
-Answer = tuple[Any, Any]
+Label = Any
+"""One label: a number, text or a boolean."""
+Answer = tuple[Label, Label]
 """A predicted and a true label; the true one None where it is not known."""
-Pattern = tuple[Any, Any, Any, tuple[tuple[int, int], ...]]
+Pattern = tuple[Label, Label, Label, tuple[tuple[int, int], ...]]
 """Predicted and true label, label after the change, and each changed column with the place of its direction."""
 
 
@@ -67,9 +69,9 @@ class AnswerFlips:
         Those of them for which no change was found but to a category that training did not see.
     """
 
-    label: Any
-    true: Any
-    flipped: Any
+    label: Label
+    true: Label
+    flipped: Label
     n_rows: int
     n_flips: int
     n_alone: int
@@ -97,9 +99,9 @@ class ColumnFlips:
 
     column: str | int
     direction: str
-    label: Any
-    true: Any
-    flipped: Any
+    label: Label
+    true: Label
+    flipped: Label
     n_rows: int
     n_alone: int
     n_together: int
@@ -133,7 +135,7 @@ class FlipSummary:
     @classmethod
     def count(
         cls,
-        labels: tuple[NDArray[Any], NDArray[Any] | None, NDArray[Any]],
+        labels: tuple[Labels, Labels | None, Labels],
         flips: NDArray[np.bool_],
         changes: NDArray[np.int8],
         names: tuple[str, ...] | None,
@@ -167,7 +169,7 @@ class FlipSummary:
     @property
     def answers(self) -> tuple[AnswerFlips, ...]:
         """How many rows of each answer can get which other one, the most frequent first."""
-        found: dict[tuple[Any, Any, Any], list[int]] = {}
+        found: dict[tuple[Label, Label, Label], list[int]] = {}
         for (label, true, flipped, moved), count in self.patterns.items():
             counts = found.setdefault((label, true, flipped), [0, 0, 0])
             is_new = any(code == _NEW for _, code in moved)
@@ -179,8 +181,8 @@ class FlipSummary:
     @property
     def columns(self) -> tuple[ColumnFlips, ...]:
         """How many answers flip by each column and direction, the most frequent first."""
-        counts: dict[tuple[str | int, str, Any, Any, Any], list[int]] = {}
-        others: dict[tuple[str | int, str, Any, Any, Any], Counter[str | int]] = {}
+        counts: dict[tuple[str | int, str, Label, Label, Label], list[int]] = {}
+        others: dict[tuple[str | int, str, Label, Label, Label], Counter[str | int]] = {}
         for (*answer, moved), count in self.patterns.items():
             label, true, flipped = answer
             for column, code in moved:
@@ -217,7 +219,7 @@ class FlipSummary:
         called = {} if class_names is None else class_names
         return [_describe_answer(one, called) for one in self.answers]
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self) -> Frame:
         """A pandas frame: one line per column, direction, answer, true class where it is known, and new answer."""
         lines = [asdict(one) for one in self.columns]
         names = [name for name in ColumnFlips.__dataclass_fields__ if name != "true" or self._has_truth]
@@ -229,7 +231,7 @@ class FlipSummary:
     def _has_truth(self) -> bool:
         return any(true is not None for _, true in self.totals)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Facts:
         """All figures as plain numbers and text, for JSON."""
         return {
             "unseen": self.unseen,
@@ -276,13 +278,13 @@ def _describe_answer(one: AnswerFlips, called: Mapping[str, str]) -> str:
     return f"Of {rows}, {format_count(one.n_flips)} can become {flipped}: {'; '.join(parts)}."
 
 
-def _as_text(line: dict[str, Any]) -> dict[str, Any]:
+def _as_text(line: Facts) -> Facts:
     """A line of figures for JSON: labels as text."""
     told = {name: None if line[name] is None else str(line[name]) for name in ("label", "true", "flipped")}
     return {**line, **told}
 
 
-def _as_column(values: Iterable[Any]) -> NDArray[Any]:
+def _as_column(values: Iterable[Any]) -> Labels:
     listed = list(values)
     array = np.empty(len(listed), dtype=object)
     array[:] = listed

@@ -99,8 +99,8 @@ class Promise(Frozen):
     verdict : {"proven", "counterexample", "undecided"}
         Of a class "proven" says that no row gets it, and "counterexample" that one does.
     size : float
-        How far the columns alone can move the score at most, or how far the score moves the wrong way, in units of the
-        score; NaN for a class.
+        How far the columns alone can move the score at most, or how far the score moves the wrong way (of trees: at
+        most, or where rows are known by them), in units of the score; NaN for a class.
     rows : array of shape (2, n_features), (1, n_features) or None
         A pair of rows, or a row that gets the class, that `predict` confirms; None where there is none.
     share : tuple of two floats, or None

@@ -11,7 +11,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray, Numbers, is_whole
+from derand._core.text import Facts
 from derand._core.threads import count_threads, run_blocks
 from derand.certificates.bounds.packing import Problem
 from derand.kernels import Backend, load_backend, require_gradual_underflow
@@ -65,7 +66,7 @@ def read_budget(budget: int | None) -> int:
     """The nodes that a search may look at, or an error; None is the default."""
     if budget is None:
         return DEFAULT_BUDGET
-    if isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1:
+    if not is_whole(budget) or budget < 1:
         raise ValueError(
             f"`budget` must be a whole number of nodes, 1 or larger, got {budget!r}: leave it out for {DEFAULT_BUDGET}."
         )
@@ -102,7 +103,7 @@ class Bounds:
     @classmethod
     def merge(cls, indices: Sequence[IntArray], parts: Sequence[Bounds]) -> Bounds:
         """What is proven of all rows, from parts of them with these indices."""
-        merged: dict[str, Any] = {}
+        merged: Facts = {}
         for field in fields(cls):
             columns = [getattr(part, field.name) for part in parts]
             if any(column is None for column in columns):
@@ -148,14 +149,12 @@ class Query:
     must_look: bool = False
     search: TreeSearch = DEFAULT_SEARCH
 
-    def run(
-        self, rows: NDArray[Any], block_rows: int, ask: Callable[[FloatArray], Sequence[NDArray[Any] | None]]
-    ) -> list[Any]:
+    def run(self, rows: Numbers, block_rows: int, ask: Callable[[FloatArray], Sequence[Numbers | None]]) -> list[Any]:
         """What `ask` returns for each block of rows, put together; None where it is None for all of them.
 
         Blocks are asked about in threads, all of which are checked for gradual underflow.
         """
-        parts: dict[int, Sequence[NDArray[Any] | None]] = {}
+        parts: dict[int, Sequence[Numbers | None]] = {}
 
         def ask_block(block: slice) -> None:
             require_gradual_underflow()
@@ -214,20 +213,20 @@ class Ends(NamedTuple):
     Whole numbers where scores are whole, else doubles.
     """
 
-    score: NDArray[Any]
-    low: NDArray[Any]
-    high: NDArray[Any]
+    score: Numbers
+    low: Numbers
+    high: Numbers
 
 
 class Distances(NamedTuple):
     """The score of each row, how far it may be moved, and what proves that (an index of PROOFS), (n_rows,)."""
 
-    score: NDArray[Any]
+    score: Numbers
     radius: FloatArray
     proof: NDArray[np.uint8]
 
 
-def join_ends(score: NDArray[Any], high: tuple[Any, Any], low: tuple[Any, Any]) -> Distances:
+def join_ends(score: Numbers, high: tuple[FloatArray, Numbers], low: tuple[FloatArray, Numbers]) -> Distances:
     """The nearer one of the distances within which a score stays below its highest and above its lowest level."""
     is_low = low[0] < high[0]
     proof = np.where(is_low, low[1], high[1]).astype(np.uint8)
@@ -241,7 +240,7 @@ class Score(ABC):
     """How many rows a block should have."""
 
     @abstractmethod
-    def compute(self, rows: FloatArray) -> NDArray[Any]:
+    def compute(self, rows: FloatArray) -> NDArray[np.generic]:
         """Scores in grid units, before the offset; whole numbers where the rule gives whole numbers."""
 
     @abstractmethod
@@ -296,7 +295,7 @@ class Rule(ABC):
     def check(self, noise: Noise | None, proof: str) -> None:
         """Refuse, in one line and before any work, what this rule cannot certify."""
 
-    def bound(self, problem: Problem, rows: NDArray[Any], query: Query) -> list[Bounds]:
+    def bound(self, problem: Problem, rows: Numbers, query: Query) -> list[Bounds]:
         """Label and radius of each row, for each budget of categorical changes.
 
         Rows may be of any numeric type; they are converted block by block. Those with missing values are bounded apart
@@ -311,7 +310,7 @@ class Rule(ABC):
         parts = zip(*(self._bound_alike(problem, rows[at], query) for at in indices), strict=True)
         return [Bounds.merge(indices, pair) for pair in parts]
 
-    def _bound_alike(self, problem: Problem, rows: NDArray[Any], query: Query) -> list[Bounds]:
+    def _bound_alike(self, problem: Problem, rows: Numbers, query: Query) -> list[Bounds]:
         """The same for rows all of which have missing values, or none."""
         score = self.smooth(problem, query, rows.shape[0])
         found = BlockBounds(*query.run(rows, score.block_rows, score.bound))
@@ -329,7 +328,7 @@ class Rule(ABC):
             for k in range(len(query.perturbation.budgets))
         ]
 
-    def label(self, problem: Problem, rows: NDArray[Any], query: Query) -> IntArray:
+    def label(self, problem: Problem, rows: Numbers, query: Query) -> IntArray:
         """The labels that `bound` gives, without anything proven about them."""
         score = self.smooth(problem, query, rows.shape[0])
         (labels,) = query.run(rows, score.block_rows, lambda part: (score.label(part),))

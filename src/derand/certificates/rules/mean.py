@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import EPSILON, BoolArray, FloatArray
+from derand._core.arrays import EPSILON, BoolArray, Entries, FloatArray, Numbers
 from derand.certificates.bounds.grid_worst_case import DeployedGridCase
 from derand.certificates.bounds.levels import bound_least_sums
 from derand.certificates.bounds.missing import (
@@ -108,7 +107,7 @@ class Mean(SmoothedScore):
         nothing = np.full(radius.shape, np.nan)
         return BlockBounds(is_one, nothing, radius, proof, None, worst, is_preliminary)
 
-    def compute(self, rows: FloatArray) -> NDArray[Any]:
+    def compute(self, rows: FloatArray) -> Numbers:
         """Expected scores; without noise whole numbers."""
         expected = expect_scores(self._terms, rows, self._noise)
         if self._noise is None or not self._terms.n_terms:
@@ -118,18 +117,18 @@ class Mean(SmoothedScore):
     def bound_interval(self, rows: FloatArray, radius: float) -> Ends:
         """The lowest and the highest expected score within the threat.
 
-        By more than it can be off, ends lie beyond the computed prediction, too (docs/regression.md).
+        By more than it can be off, ends lie beyond the computed prediction, too (docs/theory.md, section 15).
         """
         terms, wider = self._terms, self._problem.widening
         filled, box = self._fill(rows)
         fixed, (decreases, increases) = terms.fixed_scores(rows), self._shift_categories(rows)
-        least: list[NDArray[Any]] = [self._bound_least(filled, box, radius, label) for label in (0, 1)]
+        least: list[Numbers] = [self._bound_least(filled, box, radius, label) for label in (0, 1)]
         gone = [np.ravel(self._bound_missing(filled, box, label)) for label in (0, 1)]
         scores = self.compute(rows)
         if scores.dtype.kind == "i":
             least, gone = ([np.ceil(one).astype(np.int64) for one in ends] for ends in (least, gone))
-        low = terms.base + terms.step * least[1] + fixed - decreases - gone[1] - wider
-        high = terms.base + terms.step * (terms.largest - least[0]) + fixed + increases + gone[0] + wider
+        low: Numbers = terms.base + terms.step * least[1] + fixed - decreases - gone[1] - wider
+        high: Numbers = terms.base + terms.step * (terms.largest - least[0]) + fixed + increases + gone[0] + wider
         if scores.dtype.kind == "f":
             slack = (
                 terms.step * mean_error(terms)
@@ -145,7 +144,7 @@ class Mean(SmoothedScore):
         filled, box = self._fill(rows)
         fixed, (decreases, increases) = terms.fixed_scores(rows), self._shift_categories(rows)
         scores = self.compute(rows)
-        levels: list[NDArray[Any]]
+        levels: list[Numbers]
         if scores.dtype.kind == "i":
             room = math.floor(tolerance)
             levels = [scores + room - fixed - terms.base, scores - room - 1 - fixed - terms.base]
@@ -165,26 +164,26 @@ class Mean(SmoothedScore):
         filled = fill_missing(self._terms, rows, self._noise)
         return filled, compute_box(self._perturbation, filled.rows, filled.is_missing)
 
-    def _shift_categories(self, rows: FloatArray) -> tuple[NDArray[Any], NDArray[Any]]:
+    def _shift_categories(self, rows: FloatArray) -> tuple[Numbers, Numbers]:
         """Largest decrease and increase by categories."""
         asked = self._perturbation
         decreases, increases = self._terms.category_shifts(rows, np.array(asked.budgets), asked)
         return decreases[:, 0], increases[:, 0]
 
-    def _compute_slack(self, fixed: NDArray[Any]) -> FloatArray:
+    def _compute_slack(self, fixed: Numbers) -> FloatArray:
         """More than all roundings between the expected sum of reduced scores and a prediction, in grid units."""
         terms, problem = self._terms, self._problem
         size = abs(terms.base) + terms.step * terms.largest + abs(problem.threshold) + problem.widening
         return np.asarray(32 * EPSILON * (np.abs(fixed) + float(size)))
 
     def _shift_level(
-        self, filled: Filled, box: Reach | None, label: int, level: NDArray[Any], shifts: NDArray[Any]
-    ) -> tuple[NDArray[Any], Any]:
+        self, filled: Filled, box: Reach | None, label: int, level: Numbers, shifts: Numbers
+    ) -> tuple[Numbers, Entries]:
         """A level after what changes of categories and of missing values take off, and the latter alone."""
         gone = self._bound_missing(filled, box, label)
         return level + shifts + gone if label else level - shifts - gone, gone
 
-    def _bound_missing(self, filled: Filled, box: Reach | None, label: int) -> Any:
+    def _bound_missing(self, filled: Filled, box: Reach | None, label: int) -> Entries:
         """What numbers that go missing or appear take off the worst case at most, (n_rows, 1); 0 without a budget."""
         missing_cells = list_changing(self._terms, self._perturbation)
         if not missing_cells or not filled.rows.size:
@@ -198,7 +197,7 @@ class Mean(SmoothedScore):
         return add_largest(decreases, self._perturbation.missing_budget)[:, None]
 
     def _bound_radii(
-        self, rows: FloatArray, box: Reach | None, label: int, thresholds: NDArray[Any], gone: Any
+        self, rows: FloatArray, box: Reach | None, label: int, thresholds: Numbers, gone: Entries
     ) -> tuple[FloatArray, NDArray[np.uint8]]:
         """Radii of rows of one label, and how they are proven, for each of their thresholds, (n_rows, n_thresholds).
 
@@ -213,9 +212,7 @@ class Mean(SmoothedScore):
         is_exact = how.astype(bool) & ((self._perturbation.norm is None) | (np.asarray(gone) <= 0))
         return radius, np.where(radius > 0, np.where(is_exact, EXACT, DUAL), NO_PROOF).astype(np.uint8)
 
-    def _sketch_radii(
-        self, rows: FloatArray, box: Reach | None, label: int, thresholds: NDArray[Any]
-    ) -> FloatArray | None:
+    def _sketch_radii(self, rows: FloatArray, box: Reach | None, label: int, thresholds: Numbers) -> FloatArray | None:
         """Lower bounds of these radii, at far less cost; None where there are none to be had."""
         if not rows.size or not self._terms.n_terms:
             return None
@@ -243,7 +240,7 @@ class Mean(SmoothedScore):
         """The worst case of the sum for a label."""
         return get_case(self._terms, self._noise, self._perturbation.norm, self._perturbation.units, label)
 
-    def compute_levels(self, label: int, thresholds: NDArray[Any]) -> NDArray[Any]:
+    def compute_levels(self, label: int, thresholds: Numbers) -> Numbers:
         """Above which the sum of reduced scores that is to stay high for a label must stay."""
         terms = self._terms
         if self._noise is None:  # sums are whole: class 0 holds below the next whole one
@@ -284,14 +281,14 @@ class ByMean(Rule):
     def check(self, noise: Noise | None, proof: str) -> None:
         """Refuse the paper's proof, which knows only votes."""
         if proof == "paper":
-            raise ValueError("`proof` must be 'best' under the rule 'mean', got 'paper': that one proves votes alone.")
+            raise ValueError("`proof` must be 'best' under the rule 'mean', got 'paper', which proves votes only.")
 
     def looks_on_device(self, problem: Problem, query: Query) -> bool:
         """Where a device takes the rows, and sees all columns."""
         device = Mean(problem, query, 1).prepare_device()
         return device is not None and device.sees_all(problem.n_features)
 
-    def _bound_alike(self, problem: Problem, rows: NDArray[Any], query: Query) -> list[Bounds]:
+    def _bound_alike(self, problem: Problem, rows: Numbers, query: Query) -> list[Bounds]:
         """First by a device, if there is one."""
         on_host = super()._bound_alike
         device = None if as_device(query.kernels) is None else Mean(problem, query, rows.shape[0]).prepare_device()

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray, Numbers
 from derand._core.threads import run_blocks
 from derand.certificates.bounds.worst_case import SmoothedCase
 from derand.certificates.rules.base import DUAL, NO_PROOF, Bounds
@@ -42,7 +42,7 @@ class DeviceMeans:
         """Whether all columns travel to the device."""
         return self._device.sees_all(self._curve.curves[0], n_features)
 
-    def bound(self, rows: NDArray[Any], bound_on_host: Callable[[NDArray[Any]], Bounds]) -> Bounds:
+    def bound(self, rows: Numbers, bound_on_host: Callable[[Numbers], Bounds]) -> Bounds:
         """Label and radius of each row."""
         n_rows = rows.shape[0]
         label, radius = np.empty(n_rows, dtype=np.int64), np.empty(n_rows)
@@ -61,7 +61,11 @@ class DeviceMeans:
         return whole if not left.size else self._merge(whole, rows, left, bound_on_host)
 
     def _merge(
-        self, whole: Bounds, rows: NDArray[Any], left: IntArray, bound_on_host: Callable[[NDArray[Any]], Bounds]
+        self,
+        whole: Bounds,
+        rows: NDArray[np.generic],
+        left: IntArray,
+        bound_on_host: Callable[[NDArray[np.generic]], Bounds],
     ) -> Bounds:
         """The same with the rows that were left."""
         gains = True

@@ -14,10 +14,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray, is_whole
 from derand._core.threads import count_threads, run_blocks
 from derand.certificates.bounds.pairwise import build_pair
-from derand.certificates.classification import read_request, read_rows, resolve_rows
+from derand.certificates.classification import certify_perturbed, read_request, read_rows, resolve_rows
 from derand.certificates.kinds import Kind, Linear, Majority, OneSum, Pairwise, Trees, kind_of
 from derand.certificates.results.attacks import Attacks
 from derand.certificates.rules.base import TreeSearch, make_query, read_budget
@@ -140,7 +140,7 @@ def read_target(
 
 
 def read_seed(random_state: int) -> int:
-    if isinstance(random_state, bool) or not isinstance(random_state, int | np.integer) or random_state < 0:
+    if not is_whole(random_state) or random_state < 0:
         raise ValueError(f"`random_state` must be a whole number, 0 or larger, got {random_state!r}.")
     return int(random_state)
 
@@ -160,7 +160,8 @@ def attack_rows(rows: FloatArray, request: Request) -> Attacks:
     """`attack` for rows and a threat that were checked already."""
     target, model = request.target, request.target.model
     labels = request.label(rows)
-    changed, distance = NEAREST_FLIPS[type(kind_of(model))](request, rows, labels)
+    search = _attack_linked if target.perturbation.links else NEAREST_FLIPS[type(kind_of(model))]
+    changed, distance = search(request, rows, labels)
     found, flipped = np.isfinite(distance), labels.copy()
     verifier = Verifier(model, target.noise, target.rule, target.perturbation, rows[found], labels[found])
     if target.perturbation.norm is None:
@@ -251,6 +252,17 @@ def _attack_trees(request: Request, rows: FloatArray, labels: IntArray) -> tuple
     distance = np.zeros(len(rows)) if bounds.tree.attacked is None else bounds.tree.attacked
     found = (request.label(changed) != labels) & np.isfinite(distance)
     return np.where(found[:, None], changed, rows), np.where(found, distance, np.inf)
+
+
+def _attack_linked(request: Request, rows: FloatArray, labels: IntArray) -> tuple[FloatArray, FloatArray]:
+    """Where columns are linked, which limits alone can be: the changes that certificates find."""
+    target, search = request.target, TreeSearch(read_budget(request.budget))
+    (found,) = certify_perturbed(
+        target.model, rows, target.noise, target.perturbation, rule=target.rule, n_jobs=request.n_jobs, search=search
+    )
+    assert found.flips is not None  # limits alone say what may change
+    assert found.witness is not None
+    return np.array(found.witness), np.where(found.flips, 0.0, np.inf)
 
 
 NEAREST_FLIPS: dict[type[Kind], Callable[[Request, FloatArray, IntArray], tuple[FloatArray, FloatArray]]] = {

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from derand._core.arrays import EPSILON, FloatArray, freeze
+from derand._core.origin import Cell
 from derand.certificates.classification import certify_perturbed, check_request, read_rows
 from derand.certificates.kinds import Linear, kind_of
 from derand.certificates.results.certificates import Certificates
@@ -22,7 +22,7 @@ from derand.certificates.search.worst_positions import list_outside
 from derand.model import Model, as_model
 from derand.noise import Noise, resolve_noise
 from derand.perturbation import resolve
-from derand.threat import Threat
+from derand.threat import Threat, refuse_linked
 
 _HALVINGS = 48
 _OFFSETS = np.linspace(-8.0, 8.0, 65)
@@ -66,7 +66,7 @@ class Explanation:
         For all numbers together.
     """
 
-    label: Any
+    label: Cell
     columns: tuple[Change, ...]
     joint: Change
 
@@ -113,6 +113,7 @@ def explain(
         raise ValueError(f"`row` must hold the {model.n_features} numbers of one row, got shape {start.shape}.")
     check_request(rule, "best", smoothing, [given])
     read_rows(model, start[None], smoothing)
+    refuse_linked(given, "`explain`")
     asked = resolve(replace(given, l0=0, missing="fixed"), model, smoothing)
     asked.check_rows(start[None])
     numbers = [at for at in model.numerical_features if not np.isnan(start[at])]

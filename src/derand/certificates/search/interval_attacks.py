@@ -7,12 +7,12 @@ what it says, nor any interval: what is found stands against them.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from derand._core.arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray, Numbers
 from derand._core.threads import count_threads, run_blocks
 from derand.certificates.bounds.linear import LinearSum
 from derand.certificates.bounds.packing import PackedTerms, Problem, pose_sum
@@ -30,7 +30,7 @@ from derand.certificates.search.positions import Landscape, list_wide, pick
 from derand.model import AdditiveEnsemble, Model
 from derand.noise import Noise
 from derand.perturbation import Perturbation
-from derand.threat import Threat
+from derand.threat import Threat, refuse_linked
 
 _BLOCK_POSITIONS = 100
 _TURNS = 2
@@ -120,6 +120,7 @@ def attack_interval(
     ensemble = require_number(model)
     target, rows = read_target(ensemble, X, noise, threat, rule)
     asked, chosen = target.perturbation, target.noise
+    refuse_linked(asked.threat, "attacks on numbers")
     seed, size = read_seed(random_state), check_radius(radius, asked.norm)
     value = find_answers(ensemble, rows, chosen, rule=rule, n_jobs=n_jobs)
     answers, changed = np.stack([value, value]), np.stack([rows, rows])
@@ -184,7 +185,7 @@ def _attack_trees(
 class _End:
     """The lowest answers of a block of rows that were found so far, or the highest ones: end 0 or 1."""
 
-    def __init__(self, request: _Request, rows: FloatArray, end: int, numbers: NDArray[Any], value: FloatArray) -> None:
+    def __init__(self, request: _Request, rows: FloatArray, end: int, numbers: Numbers, value: FloatArray) -> None:
         self._request, self._rows, self._numbers = request, rows, numbers
         self._labels = np.full(len(rows), 1 - end)  # what must stay high for the answer not to decrease
         self._signs = np.where(self._labels == 1, 1.0, -1.0)
@@ -214,7 +215,7 @@ class _End:
                 weights = weights * self._shake(np.diff(terms.starts))
             best = self._follow(feasible, weights)
 
-    def _shake(self, counts: NDArray[Any]) -> FloatArray:
+    def _shake(self, counts: Numbers) -> FloatArray:
         rngs = [np.random.default_rng([self._request.seed, number]) for number in self._numbers.tolist()]
         drawn = np.stack([rng.standard_normal(counts.size) for rng in rngs])
         return np.asarray(np.repeat(np.exp(_SHAKE * drawn), counts, axis=1))

@@ -63,6 +63,7 @@ def round_numbers(verifier: Verifier, changed: FloatArray) -> FloatArray:
     rows, kept = verifier.rows, changed.copy()
     may = ~are_same(rows, kept) & np.isfinite(rows) & np.isfinite(kept) & (verifier.perturbation.steps == 0)
     may[:, list(verifier.model.categorical_features)] = False
+    may[:, [link.column for link in verifier.perturbation.links]] = False
     order, counts = np.argsort(~may, axis=1, kind="stable"), may.sum(axis=1)
     for k in range(min(int(counts.max(initial=0)), _MOST)):
         at = np.flatnonzero(counts > k)
@@ -76,7 +77,7 @@ def round_numbers(verifier: Verifier, changed: FloatArray) -> FloatArray:
             at = at[~good]
             if not at.size:
                 break
-    return kept
+    return verifier.perturbation.follow(rows, kept)
 
 
 def _round_outward(before: FloatArray, after: FloatArray, digits: int) -> tuple[FloatArray, BoolArray]:

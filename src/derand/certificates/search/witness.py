@@ -101,9 +101,13 @@ class Verifier(Target):
     """Whether a model that stands for another one must flip by more than its `score_error`."""
 
     def flips(self, points: FloatArray, at: IntArray) -> BoolArray:
-        """Whether each point has another label than the row that it belongs to."""
+        """Whether each point has another label than the row that it belongs to, linked numbers as they follow."""
         if not at.size:
             return np.zeros(0, dtype=bool)
+        if self.perturbation.links:
+            points = self.perturbation.follow(self.rows[at], points)
+            overflows = np.any(np.isinf(points), axis=1)[:, None]
+            points = np.where(overflows, self.rows[at], points)  # these do not flip
         if self.library is not None:
             after = self.library(points)
             return np.asarray((after >= 0) & (after != self.labels[at]))
@@ -114,7 +118,8 @@ class Verifier(Target):
 
     def allows(self, points: FloatArray, at: IntArray) -> BoolArray:
         """Whether the numbers of each point lie in the box of its row, by whole steps where there are some."""
-        own, numbers = self.rows[at], list(self.model.numerical_features)
+        parents = {one for link in self.perturbation.links for one in (link.left, link.right)}
+        own, numbers = self.rows[at], sorted(parents.union(self.model.numerical_features))
         low, high = self.perturbation.box(own)
         inside = (points >= low) & (points <= high) | (points == own) | np.isnan(points) | np.isnan(own)
         for column in np.flatnonzero(self.perturbation.steps).tolist():
@@ -162,7 +167,8 @@ def put_back(
 
     `columns` says which ones may be put back, (n_rows, n_features); None for all.
     """
-    may = np.ones(changed.shape, dtype=bool) if columns is None else columns
+    may = np.ones(changed.shape, dtype=bool) if columns is None else columns.copy()
+    may[:, [link.column for link in verifier.perturbation.links]] = False
     kept, active = changed.copy(), np.arange(len(changed))
     if (may & ~are_same(verifier.rows, kept)).sum(axis=1).max(initial=0) > _FEW:
         kept = _put_back_together(verifier, kept, weights, may)
@@ -179,7 +185,7 @@ def put_back(
             kept[at[flips]] = points[flips]
             dropped[part[flips]] = True
         active = active[dropped]
-    return kept
+    return verifier.perturbation.follow(verifier.rows, kept)
 
 
 def _put_back_together(verifier: Verifier, changed: FloatArray, weights: FloatArray, may: BoolArray) -> FloatArray:
@@ -246,6 +252,7 @@ def refine_changes(
     # of others the model stands for another one, and is too near to its threshold
     moves = np.nan_to_num(np.abs(changed - verifier.rows) / verifier.perturbation.units)
     moves[:, list(verifier.model.categorical_features)] = 0.0
+    moves[:, [link.column for link in verifier.perturbation.links]] = 0.0
     order, counts = np.argsort(-moves, axis=1, kind="stable"), np.count_nonzero(moves, axis=1)
     kept = changed.copy()
     for k in range(int(counts[at].max(initial=0))):
@@ -267,7 +274,7 @@ def refine_changes(
             tried[:, feature] = way(tried[:, feature] * 10.0**places) / 10.0**places
             good = verifier.allows(tried, here) & verifier.flips(tried, here)
             kept[here[good]] = tried[good]
-    return kept
+    return verifier.perturbation.follow(verifier.rows, kept)
 
 
 class _Rounding(NamedTuple):

@@ -14,7 +14,7 @@ import numpy as np
 from derand._core.arrays import BoolArray, FloatArray, Frozen, freeze
 from derand.certificates.kinds import Majority, kind_of
 from derand.certificates.search.worst_positions import list_outside
-from derand.model import AdditiveEnsemble, Model, Term, as_model
+from derand.model import AdditiveEnsemble, Model, Term
 from derand.noise import Noise
 
 
@@ -47,12 +47,12 @@ class Domain(Frozen):
             return [self.codes[feature] for feature in term.features]
         values = []
         for feature, edges in term.axes:
-            own = self._list_numbers(feature, edges)
+            own = self.list_numbers(feature, edges)
             takes_missing = feature in self.missing and feature in term.missing_features
             values.append(np.append(own, np.nan) if takes_missing else own)
         return values
 
-    def _list_numbers(self, feature: int, edges: FloatArray) -> FloatArray:
+    def list_numbers(self, feature: int, edges: FloatArray) -> FloatArray:
         """A number of each cell between edges that the domain reaches."""
         low, high = float(self.low[feature]), float(self.high[feature])
         starts, stops = np.concatenate([[-np.inf], edges]), np.concatenate([edges, [np.inf]])
@@ -73,6 +73,7 @@ class Domain(Frozen):
                 known = np.isin(own, codes[~np.isnan(codes)]) | (np.isnan(own) & np.isnan(codes).any())
             else:
                 known = (own >= self.low[feature]) & (own <= self.high[feature])
+                known &= ~self.whole[feature] | (own == np.rint(own))
                 known |= np.isnan(own) & (feature in self.missing)
             if not known.all():
                 return False
@@ -129,17 +130,13 @@ def make_domain(
 
 
 def _list_codes(model: Model, feature: int) -> FloatArray:
-    own = [term.codes for term in model.member_terms if feature in term.category_codes]
+    every = (term.category_codes for term in model.member_terms)
+    own = [codes[feature] for codes in every if feature in codes]
     return np.unique(np.concatenate(own)) if own else np.empty(0)
 
 
 def require_sum(model: Model, noise: Noise | None, rule: str) -> AdditiveEnsemble:
     """The sum that decides, of a model about which statements over a domain can be proven; others are refused."""
-    if as_model(model).has_trees:
-        raise ValueError(
-            "Reasons and promises are for additive models, got one with trees: their worst case over a whole domain "
-            "needs a search."
-        )
     if isinstance(kind_of(model), Majority):
         raise ValueError(
             "Reasons and promises are for one sum, got a WeightedVote: ask each of its members, or train an "

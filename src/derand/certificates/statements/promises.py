@@ -14,6 +14,7 @@ from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.pairwise import build_pair
 from derand.certificates.labels import find_labels
 from derand.certificates.results.statements import LargestChange, Promise, Promises, TermSwing
+from derand.certificates.rules.base import read_budget
 from derand.certificates.statements.changes import bound_change
 from derand.certificates.statements.domain import Domain, require_sum
 from derand.certificates.statements.protected import PairSearch
@@ -302,13 +303,22 @@ def prove(
     norm: float = np.inf,
     units: FloatArray | None = None,
     table: FloatArray | None = None,
+    budget: int | None = None,
 ) -> Promises:
     """What holds for every row of a domain.
 
     `protected`: sets of columns that must not change an answer, each on its own; `monotone`: directions by column;
-    `radius`: the largest change of the score within it is bounded; `table`: rows of which shares are measured.
+    `radius`: the largest change of the score within it is bounded; `table`: rows of which shares are measured;
+    `budget`: nodes that each search of a model with trees may look at.
     """
-    asked = Statements(model, noise, domain, rule=rule)
+    require_sum(model, noise, rule)
+    if model.has_trees:
+        from derand.certificates.statements.tree_promises import TreeStatements
+
+        find_labels(model, domain.choose_row()[None], noise, rule="mean")  # refuses noise
+        asked: Statements = TreeStatements(model, domain, read_budget(budget))
+    else:
+        asked = Statements(model, noise, domain, rule=rule)
     for column, direction in (monotone or {}).items():
         if direction not in DIRECTIONS:
             raise ValueError(f"`monotone` must say 'increasing' or 'decreasing', got {direction!r}.")

@@ -1,8 +1,8 @@
 """Reasons: the fewest columns of a row whose values force its answer, while all others take any value of a domain.
 
 Of two classes and one sum: by a sort where every term has one column, else by a dynamic programme over the cost. Of
-several classes the columns must hold against every rival: exactly for few columns, else until none can be dropped. Owns
-the choice of columns. Must not know how terms are bounded.
+several classes the columns must hold against every rival: exactly for few columns, else until none can be dropped, as
+of trees (`trees`). Owns the choice of columns. Must not know how terms are bounded.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray, is_whole
 from derand.certificates.bounds.pairwise import build_pair
 from derand.certificates.labels import find_labels
 from derand.certificates.results.statements import Reason, Reasons
+from derand.certificates.rules.base import read_budget
 from derand.certificates.statements.domain import Domain, require_sum
 from derand.certificates.statements.sums import DomainSum, list_columns
-from derand.model import Model
+from derand.certificates.statements.trees import Search, reduce_columns
+from derand.model import AdditiveEnsemble, Model
 from derand.noise import Noise
 
 UNDECIDED, SUFFICIENT, IRREDUCIBLE, SMALLEST = range(4)
@@ -107,15 +109,19 @@ def compute_reasons(
     rule: str = "mean",
     costs: Mapping[int, int] | None = None,
     n_jobs: int | None = None,
+    budget: int | None = None,
 ) -> Reasons:
     """For each row the fewest columns, or the cheapest by whole costs, that force its answer over a domain.
 
-    Rows were checked already. Free columns may keep the row's own values where these lie outside the domain.
+    Rows were checked already. Free columns may keep the row's own values where these lie outside the domain. `budget`:
+    nodes that each search of a model with trees may look at.
     """
     ensemble = require_sum(model, noise, rule)
     if not model.n_classes:
         raise ValueError("Reasons are for classes, got a model that answers with a number.")
     labels = find_labels(model, rows, noise, rule="mean", n_jobs=n_jobs)
+    if model.has_trees:
+        return _reduce_trees(ensemble, rows, labels, Search(ensemble, domain, read_budget(budget), n_jobs), costs)
     pairs = _Pairs(model, noise, domain)
     fixed = np.zeros(rows.shape, dtype=bool)
     proof, margin = np.zeros(len(rows), dtype=np.int64), np.full(len(rows), np.nan)
@@ -134,16 +140,30 @@ def compute_reasons(
     return Reasons(labels, fixed, margin, proof, np.arange(model.n_classes))
 
 
+def _reduce_trees(
+    model: AdditiveEnsemble, rows: FloatArray, labels: IntArray, search: Search, costs: Mapping[int, int] | None
+) -> Reasons:
+    """Sets of which no column can be dropped, where the search decides that."""
+    _read_costs(costs, search.columns, rows.shape[1])
+    found = reduce_columns(search, rows, labels, costs or {})
+    proof = np.where(found.is_irreducible, IRREDUCIBLE, np.where(found.is_enough, SUFFICIENT, UNDECIDED))
+    margin = np.where(found.is_enough, found.margin / model.levels, np.nan)
+    return Reasons(labels, found.held, margin, proof, np.arange(model.n_classes))
+
+
 def list_reasons(
-    model: Model, row: FloatArray, noise: Noise | None, domain: Domain, *, rule: str = "mean"
+    model: Model, row: FloatArray, noise: Noise | None, domain: Domain, *, rule: str = "mean", budget: int | None = None
 ) -> tuple[int, list[Reason]]:
     """The answer of a row, and up to three sets of columns of the smallest size found, the widest margin first.
 
-    Others than the first differ from it by one column.
+    Others than the first differ from it by one column; of trees there is one.
     """
-    first = compute_reasons(model, row[None], noise, domain, rule=rule)
+    first = compute_reasons(model, row[None], noise, domain, rule=rule, budget=budget)
     if first.proof[0] == UNDECIDED:
         return int(first.label[0]), []
+    if model.has_trees:
+        held = tuple(np.flatnonzero(first.fixed[0]).tolist())
+        return int(first.label[0]), [Reason(held, float(first.margin[0]), int(first.proof[0]))]
     sums = _Pairs(model, noise, domain).against(int(first.label[0]))
     columns = list_columns([one for one, _ in sums])
     rivalry = _Rivalry(sums, row[None], columns)
@@ -196,7 +216,7 @@ def _read_costs(costs: Mapping[int, int] | None, columns: IntArray, n_features: 
     """What holding each column costs, 1 where nothing is said."""
     price = np.ones(n_features, dtype=np.int64)
     for feature, cost in (costs or {}).items():
-        if isinstance(cost, bool) or not isinstance(cost, int | np.integer) or not 1 <= cost <= _LARGEST_COST:
+        if not is_whole(cost) or not 1 <= cost <= _LARGEST_COST:
             raise ValueError(f"`costs` must be whole numbers from 1 to {_LARGEST_COST}, got {cost!r}.")
         price[feature] = cost
     own = price[columns]

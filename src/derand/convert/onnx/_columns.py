@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray
+from derand._core.origin import Cell
 from derand.tables import ColumnKind, TableEncoding, make_unseen
 
 MATRIX = "X"
@@ -33,15 +33,15 @@ class Column:
     """
 
     name: str
-    values: tuple[Any, ...] | None
+    values: tuple[Cell, ...] | None
     is_text: bool
 
-    def decode(self, codes: FloatArray) -> NDArray[Any]:
+    def decode(self, codes: FloatArray) -> NDArray[np.generic]:
         """Encoded values as a user gives them, as a matrix of one column."""
         if self.values is None:
             return codes[:, None]
-        gap: Any = "" if self.is_text else np.nan
-        unseen: Any = make_unseen(self.values) if self.is_text else max(self.values, default=0.0) + 1
+        gap: object = "" if self.is_text else np.nan
+        unseen: Cell = make_unseen(self.values) if self.is_text else max(self.values, default=0.0) + 1
         cells = [gap if np.isnan(code) else self.values[int(code)] if code >= 0 else unseen for code in codes.tolist()]
         return np.array(cells, dtype=object if self.is_text else np.float64)[:, None]
 
@@ -63,7 +63,7 @@ def list_columns(encoding: TableEncoding, taken: Collection[str]) -> list[Column
     return columns
 
 
-def _as_values(categories: Mapping[int, tuple[Any, ...]], feature: int, is_text: bool) -> tuple[Any, ...] | None:
+def _as_values(categories: Mapping[int, tuple[Cell, ...]], feature: int, is_text: bool) -> tuple[Cell, ...] | None:
     if feature not in categories:
         return None
     values = categories[feature]

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from derand._core.origin import Cell
+
 OPSETS = {"": 17, "ai.onnx.ml": 3}
 """Versions of the operators: those that runtimes of 2022 and later know."""
 _IR_VERSION = 8
@@ -18,10 +20,10 @@ class Graph:
     """Operations in the order in which they are applied; names of values are made up, and begin with "derand/"."""
 
     def __init__(self) -> None:
-        self._nodes: list[Any] = []
-        self._constants: list[Any] = []
-        self._inputs: list[Any] = []
-        self._outputs: list[Any] = []
+        self._nodes: list[Cell] = []
+        self._constants: list[Cell] = []
+        self._inputs: list[Cell] = []
+        self._outputs: list[Cell] = []
 
     def add_input(self, name: str, n_columns: int, *, is_text: bool) -> str:
         """A matrix of doubles, or of text, of any number of rows."""
@@ -31,7 +33,7 @@ class Graph:
         self._inputs.append(helper.make_tensor_value_info(name, kind, ["rows", n_columns]))
         return name
 
-    def add_output(self, name: str, value: str, like: np.dtype[Any], n_columns: int | None) -> None:
+    def add_output(self, name: str, value: str, like: np.dtype[Cell], n_columns: int | None) -> None:
         """Give a value out under a name, as a vector or as a matrix."""
         from onnx import helper
 
@@ -83,7 +85,7 @@ class Graph:
         return bytes(model.SerializeToString())
 
 
-def _map_type(dtype: np.dtype[Any]) -> int:
+def _map_type(dtype: np.dtype[Cell]) -> int:
     from onnx import TensorProto
 
     kinds = {"f": TensorProto.DOUBLE, "i": TensorProto.INT64, "u": TensorProto.INT64, "b": TensorProto.BOOL}

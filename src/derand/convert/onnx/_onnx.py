@@ -12,16 +12,17 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from derand import __version__
-from derand._core.arrays import EPSILON, FloatArray, IntArray
+from derand._core.arrays import EPSILON, FloatArray, IntArray, Numbers
 from derand._core.files import PathLike, replace_when_done
 from derand._core.later import import_extra
+from derand._core.origin import Fitted
 from derand.convert import Reading, probe_rows
 from derand.convert.onnx._columns import MATRIX, Column, list_columns
 from derand.convert.onnx._graph import LABEL_ENCODER, Graph
@@ -63,7 +64,7 @@ class OnnxExport:
     probability_error: float | None = None
 
 
-def export_onnx(model: Any, path: PathLike) -> OnnxExport:
+def export_onnx(model: Fitted, path: PathLike) -> OnnxExport:
     """Write the base score of a model, without smoothing, as ONNX, for those who serve it elsewhere.
 
     Needs onnx (the extra "onnx"). Where onnxruntime is installed, scores and labels are compared with the model's own
@@ -115,7 +116,7 @@ class Link(NamedTuple):
     shift: FloatArray
 
     @classmethod
-    def find(cls, model: Any, ensemble: Model) -> Link | None:
+    def find(cls, model: Fitted, ensemble: Model) -> Link | None:
         """That of a fitted classifier; None where its score says nothing about probabilities."""
         kind = getattr(model, "link_", "logit" if getattr(model, "score_is_log_odds", False) else "none")
         n_classes, n_outputs = ensemble.n_classes, ensemble.members[0].n_outputs
@@ -157,7 +158,7 @@ class _Subject:
     model: Model
     columns: list[Column] | None
     """None for one matrix."""
-    classes: NDArray[Any]
+    classes: Numbers
     names: list[str]
     """Of the columns, where they have names."""
     link: Link | None = None
@@ -180,7 +181,7 @@ def _name_outputs(model: Model, link: Link | None) -> tuple[str, ...]:
     return ("score", "label", *chances) if model.n_classes else ("score",)
 
 
-def _open_model(model: Any) -> _Subject:
+def _open_model(model: Fitted) -> _Subject:
     subject = _open(model)
     if subject.model.has_trees:
         raise ValueError(
@@ -190,7 +191,7 @@ def _open_model(model: Any) -> _Subject:
     return subject
 
 
-def _open(model: Any) -> _Subject:
+def _open(model: Fitted) -> _Subject:
     if is_model(model):
         return _Subject(model, None, np.arange(model.n_classes), [])
     ensemble, encoding = getattr(model, "ensemble_", None), getattr(model, "encoding_", None)
@@ -401,8 +402,8 @@ def _check(content: bytes, subject: _Subject, outputs: Sequence[str]) -> tuple[i
 
 
 def compute_outputs(
-    model: Model, classes: NDArray[Any], rows: FloatArray, link: Link | None = None
-) -> dict[str, NDArray[Any]]:
+    model: Model, classes: NDArray[np.generic], rows: FloatArray, link: Link | None = None
+) -> dict[str, Numbers]:
     """What the outputs must be on encoded rows, computed by the model itself."""
     sums = [member.score(rows) + compute_shift(member) for member in model.members]
     outputs = _name_outputs(model, link)
@@ -444,7 +445,7 @@ def _probe(subject: _Subject) -> FloatArray:
     return rows
 
 
-def _as_feed(subject: _Subject, rows: FloatArray) -> dict[str, NDArray[Any]]:
+def _as_feed(subject: _Subject, rows: FloatArray) -> dict[str, NDArray[np.generic]]:
     if subject.columns is None:
         return {MATRIX: rows}
     return {column.name: column.decode(rows[:, at]) for at, column in enumerate(subject.columns)}

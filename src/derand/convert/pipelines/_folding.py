@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from derand._core.arrays import EPSILON, FloatArray, IntArray
+from derand._core.origin import Cell
 from derand.convert._cells import CellAxis, CellFunctions, Total, connect, is_small
 from derand.convert._forests import Forest, join_forests, open_shape, shape_forest
 from derand.convert._grids import grow_cells
@@ -56,9 +57,9 @@ class _Cells:
     """The cells of one of the user's columns: an axis, and a cell of each as the steps read it."""
 
     axis: CellAxis
-    cells: list[Any]
+    cells: list[Cell]
 
-    def values(self, column: Column) -> list[Any]:
+    def values(self, column: Column) -> list[Cell]:
         """What the steps of a column make of each cell: numbers, categories, NaN or UNSEEN."""
         if self.axis.is_category:
             return [column.apply_cell(cell) for cell in self.cells]
@@ -207,7 +208,7 @@ class Folded:
                 self.lines.append(total)
         return left
 
-    def _fold_line(self, line: Line, affine: Affine, filling: Any) -> _OwnLine:
+    def _fold_line(self, line: Line, affine: Affine, filling: Cell) -> _OwnLine:
         """A line behind an affine map: its shift goes to the intercept, and is taken back where a number is missing.
 
         `filling` is what becomes of a missing number, by the steps' own arithmetic.
@@ -253,7 +254,7 @@ class Folded:
         first = [float(np.nextafter(edges_before[0], -np.inf))] if edges_before.size else [0.0]
         return _Cells(axis, [*first, *edges_before.tolist(), *([math.nan] if takes else [])])
 
-    def _is_refused(self, cell: Any, at: int) -> bool:
+    def _is_refused(self, cell: object, at: int) -> bool:
         """Whether the steps, or the last step in its column, refuse what became of a cell."""
         if cell is REFUSED:
             return True
@@ -297,14 +298,14 @@ class Folded:
 
 
 def read_categories(
-    reading: Reading, columns: Sequence[Column], seen: Mapping[int, set[Any]], name: Callable[[int], Any]
-) -> dict[int, tuple[Any, ...]]:
+    reading: Reading, columns: Sequence[Column], seen: Mapping[int, set[Cell]], name: Callable[[int], object]
+) -> dict[int, tuple[Cell, ...]]:
     """The categories of the user's columns: those that encoders know, or the last step.
 
     `reading`: of the last step; `columns`: what it is given; `seen`: what encoders know of columns of which the last
     step may be given nothing.
     """
-    found: dict[int, set[Any]] = {source: set(values) for source, values in seen.items() if values}
+    found: dict[int, set[Cell]] = {source: set(values) for source, values in seen.items() if values}
     numbers: set[int] = set()
     for inner, column in enumerate(columns):
         encoder = column.encoder
@@ -328,7 +329,7 @@ def read_categories(
     return {source: _sort(values, name(source)) for source, values in found.items()}
 
 
-def _sort(values: set[Any], name: Any) -> tuple[Any, ...]:
+def _sort(values: set[Cell], name: object) -> tuple[Cell, ...]:
     kinds = {str if isinstance(one, str) else bool if isinstance(one, bool) else float for one in values}
     if len(kinds) > 1:
         raise ValueError(f"Column {name!r} mixes categories of several types: turn all its cells into text.")
@@ -382,14 +383,14 @@ def _add_lines(source: int, lines: Sequence[_OwnLine]) -> Line:
     return Line(source, *slope, *add(missing, [one.missing_error for one in lines]))
 
 
-def _locate_numbers(part: _Part, axis: int, cells: Sequence[Any]) -> IntArray:
+def _locate_numbers(part: _Part, axis: int, cells: Sequence[object]) -> IntArray:
     """The cell of a function's axis that each cell of the user's column reaches."""
     numbers = np.array(cells, dtype=np.float64)
     places = np.searchsorted(part.edges[axis], numbers, side="right")
     return np.where(np.isnan(numbers), part.values.shape[axis] - 1, places)
 
 
-def _locate_codes(categories: tuple[Any, ...], cells: Sequence[Any]) -> IntArray:
+def _locate_codes(categories: tuple[Cell, ...], cells: Sequence[object]) -> IntArray:
     """The same of a function of categories: that of unseen ones is the last but one, that of missing ones the last."""
     codes = {value: code for code, value in enumerate(categories)}
     return np.array([len(codes) + 1 if is_nan(cell) else codes.get(cell, len(codes)) for cell in cells])

@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from derand._core.arrays import EPSILON, FloatArray
+from derand._core.origin import Cell
 from derand.convert._edges import bisect_edges
 
 _FAR = 1e100
@@ -34,7 +35,7 @@ REFUSED = _Mark("REFUSED")
 """What becomes of a cell that a step refuses."""
 
 
-def is_nan(cell: Any) -> bool:
+def is_nan(cell: Cell) -> bool:
     """Whether a cell is NaN."""
     return isinstance(cell, float) and math.isnan(cell)
 
@@ -74,7 +75,7 @@ class Link:
     step: str
     takes_missing: bool = True
 
-    categories: ClassVar[Any] = None
+    categories: ClassVar[Cell] = None
     """What an encoder knows; None for a function of numbers."""
     keeps_cells: ClassVar[bool] = True
     """Whether what is there stays what it is, so that it may be a category."""
@@ -96,13 +97,13 @@ class Link:
         """What becomes of numbers, NaN among them where it is taken."""
         return x
 
-    def apply_cell(self, cell: Any) -> Any:
+    def apply_cell(self, cell: Cell) -> Cell:
         """What becomes of a category, a number, NaN or UNSEEN."""
         if cell is REFUSED or (is_nan(cell) and not self.takes_missing):
             return REFUSED
         return self._apply_cell(cell)
 
-    def _apply_cell(self, cell: Any) -> Any:
+    def _apply_cell(self, cell: Cell) -> Cell:
         return cell
 
 
@@ -111,12 +112,12 @@ class Fill(Link):
     """Missing cells become a value."""
 
     computes: ClassVar[bool] = True
-    value: Any = 0.0
+    value: Cell = 0.0
 
     def apply(self, x: FloatArray) -> FloatArray:
         return np.where(np.isnan(x), self.value, x)
 
-    def _apply_cell(self, cell: Any) -> Any:
+    def _apply_cell(self, cell: Cell) -> Cell:
         return self.value if is_nan(cell) else cell
 
 
@@ -132,7 +133,7 @@ class NumberLink(Link):
     def affine(self) -> tuple[float, float] | None:
         return None
 
-    def _apply_cell(self, cell: Any) -> Any:
+    def _apply_cell(self, cell: Cell) -> Cell:
         number = float(cell)
         if number not in self._known:
             self._known[number] = float(self.apply(np.array([number]))[0])
@@ -220,7 +221,7 @@ class IsMissing(Link):
     def apply(self, x: FloatArray) -> FloatArray:
         return np.asarray(np.isnan(x), dtype=np.float64)
 
-    def _apply_cell(self, cell: Any) -> Any:
+    def _apply_cell(self, cell: Cell) -> Cell:
         return float(is_nan(cell))
 
 
@@ -235,9 +236,9 @@ class Encoder(Link):
         What becomes of other categories, and of a missing one.
     """
 
-    numbers: Mapping[Any, float] = field(default_factory=dict)
-    unseen: Any = REFUSED
-    missing: Any = REFUSED
+    numbers: Mapping[Cell, float] = field(default_factory=dict)
+    unseen: Cell = REFUSED
+    missing: Cell = REFUSED
     keeps_cells: ClassVar[bool] = False
     makes_steps: ClassVar[bool] = True
 
@@ -246,10 +247,10 @@ class Encoder(Link):
         return None
 
     @property
-    def categories(self) -> tuple[Any, ...]:
+    def categories(self) -> tuple[Cell, ...]:
         return tuple(self.numbers)
 
-    def _apply_cell(self, cell: Any) -> Any:
+    def _apply_cell(self, cell: Cell) -> Cell:
         return self.missing if is_nan(cell) else self.numbers.get(cell, self.unseen)
 
 
@@ -306,7 +307,7 @@ class Column:
             x = link.apply(x)
         return x
 
-    def apply_cell(self, cell: Any) -> Any:
+    def apply_cell(self, cell: Cell) -> Cell:
         """What becomes of a cell of the source: a value, NaN, UNSEEN or REFUSED."""
         for link in self.links:
             cell = link.apply_cell(cell)

@@ -10,11 +10,11 @@ import copy
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from derand._core.arrays import FloatArray
+from derand._core.origin import Fitted
 from derand.convert._columns import decode_rows
 from derand.convert._reading import RawScores, Reading
 from derand.convert._registry import read_model
@@ -25,7 +25,7 @@ from derand.convert.pipelines._transformers import Seen, trace
 from derand.tables import TableEncoding
 
 
-def read(model: Any) -> Reading:
+def read(model: Fitted) -> Reading:
     """A fitted Pipeline whose last step can be read."""
     (*steps, (last_name, last)) = model.steps
     if last is None or isinstance(last, str):
@@ -77,7 +77,7 @@ def read(model: Any) -> Reading:
     )
 
 
-def _read_by_name(model: Any, last: Any) -> None:
+def _read_by_name(model: Fitted, last: Fitted) -> None:
     """Read the last step, which was refused, once more, with the names that the steps before give to its columns."""
     try:
         named = copy.copy(last)
@@ -88,7 +88,7 @@ def _read_by_name(model: Any, last: Any) -> None:
         read_model(named)
 
 
-def _read_columns(step: Any) -> tuple[tuple[str, ...] | None, int]:
+def _read_columns(step: Fitted) -> tuple[tuple[str, ...] | None, int]:
     """Names and number of the columns that the first step was fitted on."""
     if not hasattr(step, "n_features_in_"):
         raise ValueError(f"The pipeline must be fitted, got a {type(step).__name__} that is not: call `fit` first.")
@@ -97,7 +97,7 @@ def _read_columns(step: Any) -> tuple[tuple[str, ...] | None, int]:
 
 
 def _make_raw_scores(
-    model: Any, reading: Reading, encoding: TableEncoding, refused: Sequence[tuple[int, bool]]
+    model: Fitted, reading: Reading, encoding: TableEncoding, refused: Sequence[tuple[int, bool]]
 ) -> RawScores | None:
     """Raw scores of the last step for rows of the user's table; cells that a step refuses are the first category."""
     ask = reading.raw_scores

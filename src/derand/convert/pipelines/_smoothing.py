@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from derand._core.arrays import EPSILON, FloatArray
+from derand._core.origin import Cell
 from derand.convert._reading import Reading
 from derand.convert.pipelines._links import Affine, Column, Fill
 from derand.noise import Noise
 
 
 def fold_noise(
-    reading: Reading, columns: Sequence[Column], n_features: int, name: Callable[[int], Any]
+    reading: Reading, columns: Sequence[Column], n_features: int, name: Callable[[int], object]
 ) -> tuple[Noise, float]:
     """The noise in units of the user's columns, and how far expected scores may lie from those of the pipeline.
 
@@ -36,9 +36,9 @@ def fold_noise(
         if affine is None or not affine.slope or any(isinstance(link, Fill) for link in column.links):
             step = next((link.step for link in column.links if link.affine is None or isinstance(link, Fill)), "A step")
             raise ValueError(
-                f"{step} changes column {name(column.source)!r} before the noise of {reading.source}, and not by a "
-                "scale and a shift alone: leave the step out, since gaps and categories need none, or fit it with "
-                "noise='none' and rule='mean'."
+                f"{step} changes column {name(column.source)!r} before the noise of {reading.source}, and not only "
+                "by a scale and a shift: leave the step out, since missing values and categories need none, or fit it "
+                "with noise='none' and rule='mean'."
             )
         if used[column.source] > 1:
             raise ValueError(
@@ -60,7 +60,7 @@ def _list_jumps(reading: Reading) -> list[tuple[int, FloatArray, float]]:
     return found
 
 
-def _measure(values: Any) -> float:
+def _measure(values: Cell) -> float:
     every = np.asarray(values, dtype=np.float64)
     return float(every.max(initial=0.0) - every.min(initial=0.0))
 

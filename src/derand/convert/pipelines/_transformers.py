@@ -10,11 +10,12 @@ import copy
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import numpy as np
 
 from derand._core.arrays import FloatArray
+from derand._core.origin import Cell, Fitted, Frame
 from derand.convert._columns import clean_categories, decode_rows
 from derand.convert._edges import after
 from derand.convert.pipelines._links import REFUSED, Bins, Column, Encoder, Fill, IsMissing, IsWhole, Link, Ordered
@@ -35,11 +36,11 @@ class Seen:
         Columns that a selector left out: the steps before it refuse what they refuse.
     """
 
-    categories: dict[int, set[Any]] = field(default_factory=dict)
+    categories: dict[int, set[Cell]] = field(default_factory=dict)
     dropped: list[Column] = field(default_factory=list)
 
 
-def trace(step: Any, name: str, columns: Columns, seen: Seen) -> list[Column]:
+def trace(step: object, name: str, columns: Columns, seen: Seen) -> list[Column]:
     """The columns behind a fitted step.
 
     `name`: of the step, as errors are to name it; `columns`: those before it; `seen`: takes note of the columns that
@@ -67,7 +68,7 @@ def trace(step: Any, name: str, columns: Columns, seen: Seen) -> list[Column]:
     return tracer(step, called, columns, seen)
 
 
-def run(step: Any, table: Any) -> FloatArray:
+def run(step: Fitted, table: Frame) -> FloatArray:
     """What a step makes of a table, as an array; its warnings are not of interest."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -79,14 +80,14 @@ def _refuse(called: str, why: str) -> NoReturn:
     raise ValueError(f"{called} cannot be read: {why}.")
 
 
-def _trace_pipeline(step: Any, called: str, columns: Columns, seen: Seen) -> list[Column]:
+def _trace_pipeline(step: Fitted, called: str, columns: Columns, seen: Seen) -> list[Column]:
     found = list(columns)
     for name, part in step.steps:
         found = trace(part, name, found, seen)
     return found
 
 
-def _trace_column_transformer(step: Any, called: str, columns: Columns, seen: Seen) -> list[Column]:
+def _trace_column_transformer(step: Fitted, called: str, columns: Columns, seen: Seen) -> list[Column]:
     if step.transformer_weights:
         _refuse(called, "it weighs its parts; leave `transformer_weights` out")
     found: list[Column] = []
@@ -97,14 +98,14 @@ def _trace_column_transformer(step: Any, called: str, columns: Columns, seen: Se
     return found
 
 
-def _trace_union(step: Any, called: str, columns: Columns, seen: Seen) -> list[Column]:
+def _trace_union(step: Fitted, called: str, columns: Columns, seen: Seen) -> list[Column]:
     if step.transformer_weights:
         _refuse(called, "it weighs its parts; leave `transformer_weights` out")
     parts = [(name, part) for name, part in step.transformer_list if not (isinstance(part, str) and part == "drop")]
     return [column for name, part in parts for column in trace(part, name, columns, seen)]
 
 
-def _trace_selector(step: Any, called: str, columns: Columns, seen: Seen) -> list[Column]:
+def _trace_selector(step: Fitted, called: str, columns: Columns, seen: Seen) -> list[Column]:
     takes_missing = bool(step.__sklearn_tags__().input_tags.allow_nan)
     found = [column.then(Link(called, takes_missing)) for column in columns]
     is_kept = step.get_support()
@@ -112,7 +113,7 @@ def _trace_selector(step: Any, called: str, columns: Columns, seen: Seen) -> lis
     return [column for column, kept in zip(found, is_kept, strict=True) if kept]
 
 
-def _slim(step: Any, at: int) -> Any:
+def _slim(step: Fitted, at: int) -> object:
     """A copy of a scaler that knows one of its columns, with the same arithmetic."""
     slim = copy.copy(step)
     for name, value in vars(step).items():
@@ -124,7 +125,7 @@ def _slim(step: Any, at: int) -> Any:
     return slim
 
 
-def _trace_scaler(step: Any, called: str, columns: Columns, seen: Seen) -> list[Column]:
+def _trace_scaler(step: Fitted, called: str, columns: Columns, seen: Seen) -> list[Column]:
     takes_missing = bool(step.__sklearn_tags__().input_tags.allow_nan)
 
     def follow(at: int) -> Ordered:
@@ -135,7 +136,7 @@ def _trace_scaler(step: Any, called: str, columns: Columns, seen: Seen) -> list[
     return [column.then(follow(at)) for at, column in enumerate(columns)]
 
 
-def _read_line(slim: Any) -> tuple[float, float] | None:
+def _read_line(slim: Fitted) -> tuple[float, float] | None:
     """Slope and shift of a scaler of one column; None where it clips, or is no line."""
     kind = type(slim).__name__
     if getattr(slim, "clip", False):
@@ -151,7 +152,7 @@ def _read_line(slim: Any) -> tuple[float, float] | None:
     return 1.0 / scale, 0.0 if center is None else -float(center[0]) / scale
 
 
-def _trace_imputer(step: Any, called: str, columns: Columns, seen: Seen) -> list[Column]:
+def _trace_imputer(step: Fitted, called: str, columns: Columns, seen: Seen) -> list[Column]:
     missing = step.missing_values
     if not (isinstance(missing, float) and np.isnan(missing)):
         _refuse(called, f"it fills cells that hold {missing!r}, not NaN: a number may not stand for a missing one")
@@ -165,14 +166,14 @@ def _trace_imputer(step: Any, called: str, columns: Columns, seen: Seen) -> list
     return found
 
 
-def _trace_indicator(step: Any, called: str, columns: Columns, seen: Seen) -> list[Column]:
+def _trace_indicator(step: Fitted, called: str, columns: Columns, seen: Seen) -> list[Column]:
     missing = step.missing_values
     if not (isinstance(missing, float) and np.isnan(missing)):
         _refuse(called, f"it looks for {missing!r}, not for NaN")
     return [columns[at].then(IsMissing(called)) for at in step.features_]
 
 
-def _trace_encoder(step: Any, called: str, columns: Columns, seen: Seen) -> list[Column]:
+def _trace_encoder(step: Fitted, called: str, columns: Columns, seen: Seen) -> list[Column]:
     """Each column's categories are shown to the encoder itself, beside the first one of all others."""
     names = getattr(step, "feature_names_in_", None)
     names = None if names is None else tuple(map(str, names))
@@ -189,7 +190,7 @@ def _trace_encoder(step: Any, called: str, columns: Columns, seen: Seen) -> list
             seen.categories[column.source].update(values)
         own = slice(int(ends[at]) - counts[at], int(ends[at]))
 
-        def show(codes: Sequence[float], at: int = at, own: slice = own) -> Any:
+        def show(codes: Sequence[float], at: int = at, own: slice = own) -> Cell:
             rows = np.zeros((len(codes), len(columns)))
             rows[:, at] = codes
             made = run(step, decode_rows(encoding, rows))
@@ -213,7 +214,7 @@ def _trace_encoder(step: Any, called: str, columns: Columns, seen: Seen) -> list
     return found
 
 
-def _try(show: Callable[[Sequence[float]], Any], code: float, count: int) -> list[Any]:
+def _try(show: Callable[[Sequence[float]], Cell], code: float, count: int) -> list[object]:
     """What an encoder makes of a cell that it may refuse."""
     try:
         return list(show([code])[0].tolist())
@@ -221,7 +222,7 @@ def _try(show: Callable[[Sequence[float]], Any], code: float, count: int) -> lis
         return [REFUSED] * count
 
 
-def _trace_bins(step: Any, called: str, columns: Columns, seen: Seen) -> list[Column]:
+def _trace_bins(step: Fitted, called: str, columns: Columns, seen: Seen) -> list[Column]:
     if step.dtype is not None and np.dtype(step.dtype) != np.float64:
         _refuse(called, f"it compares in {np.dtype(step.dtype).name}; leave `dtype` out")
     found = []
@@ -234,7 +235,7 @@ def _trace_bins(step: Any, called: str, columns: Columns, seen: Seen) -> list[Co
     return found
 
 
-def _trace_binarizer(step: Any, called: str, columns: Columns, seen: Seen) -> list[Column]:
+def _trace_binarizer(step: Fitted, called: str, columns: Columns, seen: Seen) -> list[Column]:
     edges = after([float(step.threshold)])
     return [column.then(Bins(called, takes_missing=False, edges=edges)) for column in columns]
 
@@ -246,7 +247,7 @@ Logarithms and the like are off by some ulps, other ones elsewhere, so that no e
 """
 
 
-def _trace_function(step: Any, called: str, columns: Columns, seen: Seen) -> list[Column]:
+def _trace_function(step: Fitted, called: str, columns: Columns, seen: Seen) -> list[Column]:
     function = step.func
     if function is None:
         return list(columns)
@@ -255,14 +256,14 @@ def _trace_function(step: Any, called: str, columns: Columns, seen: Seen) -> lis
         given = getattr(function, "__name__", repr(function))
         _refuse(
             called,
-            f"its function {given!r} is not known to keep the order of numbers and to be computed alike everywhere; "
+            f"its function {given!r} is not known to keep the order of numbers and to be the same on every machine; "
             f"known are {', '.join(ORDERED_FUNCTIONS)} of numpy. Trees need no such step",
         )
     line = {"negative": (-1.0, 0.0), "positive": (1.0, 0.0)}.get(name)
     return [column.then(Ordered(called, function=function, line=line)) for column in columns]
 
 
-TRACERS: dict[str, Callable[[Any, str, Columns, Seen], list[Column]]] = {
+TRACERS: dict[str, Callable[[Fitted, str, Columns, Seen], list[Column]]] = {
     "Binarizer": _trace_binarizer,
     "ColumnTransformer": _trace_column_transformer,
     "FeatureUnion": _trace_union,

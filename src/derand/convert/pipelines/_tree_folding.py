@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand._core.origin import Cell
 from derand.convert._forests import LEAF, UNSEEN, Forest
 from derand.convert.pipelines._links import REFUSED, Column, is_nan
 from derand.convert.pipelines._links import UNSEEN as UNSEEN_CELL
@@ -86,7 +86,7 @@ class _Nodes:
 
 
 def _fold_categories(
-    nodes: _Nodes, splits: IntArray, column: Column, inner: Sequence[Any] | None, known: Sequence[Any]
+    nodes: _Nodes, splits: IntArray, column: Column, inner: Sequence[Cell] | None, known: Sequence[Cell]
 ) -> None:
     """Splits of a column that rests on categories of the user: the codes that go left, the unseen one and missing ones.
 
@@ -109,7 +109,7 @@ def _fold_categories(
         nodes.missing_left[node] = left[-1]
 
 
-def _is_number(cell: Any) -> bool:
+def _is_number(cell: Cell) -> bool:
     return isinstance(cell, int | float | np.integer | np.floating)
 
 

@@ -10,12 +10,12 @@ import json
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from derand._core.arrays import FloatArray, IntArray
 from derand._core.later import import_extra
+from derand._core.origin import Cell, Fitted
 from derand.convert._columns import require_fitted
 from derand.convert._edges import after_single
 from derand.convert._forests import LEAF
@@ -29,7 +29,7 @@ LOGITS = ("Logloss", "CrossEntropy", "MultiClass")
 CLASSES = (*LOGITS, "MultiClassOneVsAll")
 
 
-def read(model: Any) -> TreeReading:
+def read(model: Fitted) -> TreeReading:
     """A fitted CatBoostClassifier, CatBoostRegressor or CatBoost."""
     source = f"catboost.{type(model).__name__}"
     require_fitted(model, model.is_fitted())
@@ -74,7 +74,7 @@ def load_file(path: Path) -> TreeReading:
     return read(model)
 
 
-def _write_json(model: Any) -> Any:
+def _write_json(model: Fitted) -> Fitted:
     import catboost
 
     with tempfile.TemporaryDirectory(prefix="derand-") as folder:
@@ -86,7 +86,7 @@ def _write_json(model: Any) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
 
 
-def _refuse(parts: Mapping[str, Any], loss: str, source: str, *, is_classifier: bool) -> None:
+def _refuse(parts: Mapping[str, Cell], loss: str, source: str, *, is_classifier: bool) -> None:
     """Refuse what is no sum of trees of numbers whose raw score decides."""
     features = parts["features_info"]
     if features.get("categorical_features") or features.get("ctrs"):
@@ -102,7 +102,7 @@ def _refuse(parts: Mapping[str, Any], loss: str, source: str, *, is_classifier: 
     threshold = float(parts["model_info"].get("binclass_probability_threshold", 0.5))
     if threshold != 0.5:
         raise ValueError(
-            f"{source} tells its classes apart at a probability of {threshold}, and can be read where that is 0.5: "
+            f"{source} separates its classes at a probability of {threshold}, and can be read where that is 0.5: "
             "call `set_probability_threshold(0.5)`."
         )
     if loss not in ((*CLASSES, _OWN) if is_classifier else (*NUMBERS, *CLASSES)):
@@ -114,7 +114,7 @@ def _refuse(parts: Mapping[str, Any], loss: str, source: str, *, is_classifier: 
         raise ValueError(f"{source} was trained for {loss!r}, which is for classes: use CatBoostClassifier.")
 
 
-def _read_columns(model: Any) -> TableEncoding:
+def _read_columns(model: Fitted) -> TableEncoding:
     names = tuple(map(str, model.feature_names_))
     is_named = names != tuple(map(str, range(len(names))))
     return TableEncoding(len(names), names if is_named else None, {})
@@ -128,12 +128,12 @@ _LEAF: _Split = (LEAF, 0.0, False)
 class _Columns:
     """Columns of numbers by CatBoost's own count of them."""
 
-    def __init__(self, features: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, features: Sequence[Mapping[str, Cell]]) -> None:
         self._features = {int(one["feature_index"]): one for one in features}
         borders = sorted({float(border) for one in features for border in one.get("borders") or ()})
         self._edges = dict(zip(borders, after_single(borders).tolist(), strict=True))
 
-    def grow_symmetric(self, tree: Mapping[str, Any], scale: float, n_outputs: int) -> Tree:
+    def grow_symmetric(self, tree: Mapping[str, Cell], scale: float, n_outputs: int) -> Tree:
         """A tree that asks the same at every node of a level; bit k of a leaf's number is the answer to split k."""
         asked = [self._read_split(split) for split in reversed(tree.get("splits") or ())]
         leaves = np.array(tree["leaf_values"], dtype=np.float64).reshape(-1, n_outputs) * scale
@@ -142,13 +142,13 @@ class _Columns:
         value = np.concatenate([np.zeros((len(splits), n_outputs)), leaves])
         return _make_tree([*splits, *[_LEAF] * len(leaves)], 2 * nodes + 1, 2 * nodes + 2, value)
 
-    def grow(self, tree: Mapping[str, Any], scale: float, n_outputs: int) -> Tree:
+    def grow(self, tree: Mapping[str, Cell], scale: float, n_outputs: int) -> Tree:
         """A tree of nodes."""
         splits: list[_Split] = []
         children: list[list[int]] = []
         values: list[FloatArray] = []
 
-        def add(node: Mapping[str, Any]) -> int:
+        def add(node: Mapping[str, Cell]) -> int:
             at = len(splits)
             is_leaf = "split" not in node
             splits.append(_LEAF if is_leaf else self._read_split(node["split"]))
@@ -163,9 +163,9 @@ class _Columns:
         left, right = np.array(children).T
         return _make_tree(splits, left, right, np.array(values))
 
-    def _read_split(self, split: Mapping[str, Any]) -> _Split:
+    def _read_split(self, split: Mapping[str, Cell]) -> _Split:
         if split["split_type"] != "FloatFeature":
-            raise ValueError(f"A tree splits by {split['split_type']}, which cannot be read: train on numbers alone.")
+            raise ValueError(f"A tree splits by {split['split_type']}, which cannot be read: train on numbers only.")
         feature = self._features[int(split["float_feature_index"])]
         missing_left = feature["nan_value_treatment"] != "AsTrue"
         return int(feature["flat_feature_index"]), self._edges[float(split["border"])], missing_left

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
 from derand._core.arrays import FloatArray, IntArray
+from derand._core.origin import Fitted
 from derand.convert._cells import CellAxis, CellFunctions, Total, connect, is_small
 from derand.convert._columns import choose_values, require_fitted
 from derand.convert._forests import Forest, join_forests, shape_forest
@@ -26,7 +26,7 @@ Term = tuple[tuple[int, ...], FloatArray]
 """Columns of a table of scores, and the table."""
 
 
-def read(model: Any) -> Reading:
+def read(model: Fitted) -> Reading:
     """A fitted ExplainableBoostingClassifier or ExplainableBoostingRegressor, or one of its private siblings."""
     kind = type(model).__name__
     require_fitted(model, getattr(model, "has_fitted_", False))
@@ -69,13 +69,13 @@ def read(model: Any) -> Reading:
     )
 
 
-def _require_link(model: Any, classes: Labels | None, n_outputs: int) -> None:
+def _require_link(model: Fitted, classes: Labels | None, n_outputs: int) -> None:
     """Refuse answers that are no raw scores, their sign or their largest."""
     kind = type(model).__name__
     if classes is None:
         if model.link_ != "identity":
             raise ValueError(
-                f"The {kind} answers through the link {model.link_!r}, so that its numbers are no sum of functions: "
+                f"The {kind} answers through the link {model.link_!r}, so its numbers are no sum of functions: "
                 "train it with objective='rmse', on logarithms of the target where these are meant."
             )
     elif len(classes) < 2:
@@ -87,7 +87,7 @@ def _require_link(model: Any, classes: Labels | None, n_outputs: int) -> None:
         )
 
 
-def _read_category_texts(model: Any) -> dict[int, tuple[str, ...]]:
+def _read_category_texts(model: Fitted) -> dict[int, tuple[str, ...]]:
     """For each categorical column its categories as the model keeps them, in the order of the user's values.
 
     A column that no term reads has none: whatever stands there, the answer is the same.
@@ -103,7 +103,7 @@ def _read_category_texts(model: Any) -> dict[int, tuple[str, ...]]:
     return found
 
 
-def _read_columns(model: Any, texts: Mapping[int, Sequence[str]]) -> TableEncoding:
+def _read_columns(model: Fitted, texts: Mapping[int, Sequence[str]]) -> TableEncoding:
     """Names of columns, where the user gave any, and categories."""
     names = tuple(map(str, model.feature_names_in_))
     made_up = [tuple(form.format(column) for column in range(len(names))) for form in ("feature_{:04d}", "{}")]
@@ -114,19 +114,19 @@ def _read_columns(model: Any, texts: Mapping[int, Sequence[str]]) -> TableEncodi
     )
 
 
-def _select_bins(model: Any, feature: int, n_columns: int) -> Any:
+def _select_bins(model: Fitted, feature: int, n_columns: int) -> Fitted:
     """The bins of a column in a term of several columns: cuts, or bins by category; these may be coarser."""
     levels = model.bins_[feature]
     return levels[min(len(levels), n_columns) - 1]
 
 
-def _count_bins(model: Any, features: Sequence[int]) -> tuple[int, ...]:
+def _count_bins(model: Fitted, features: Sequence[int]) -> tuple[int, ...]:
     """Of each column of a term, those for missing and unknown values included."""
     bins = [_select_bins(model, feature, len(features)) for feature in features]
     return tuple(max(own.values(), default=0) + 2 if isinstance(own, dict) else len(own) + 3 for own in bins)
 
 
-def _make_axis(model: Any, feature: int, terms: Sequence[Term], texts: Mapping[int, Sequence[str]]) -> CellAxis:
+def _make_axis(model: Fitted, feature: int, terms: Sequence[Term], texts: Mapping[int, Sequence[str]]) -> CellAxis:
     """The cells of a column in terms; the smallest number that is no less than a cut is the cut itself."""
     if feature in texts:
         return CellAxis(feature, np.empty(0), len(texts[feature]), True)
@@ -135,7 +135,7 @@ def _make_axis(model: Any, feature: int, terms: Sequence[Term], texts: Mapping[i
 
 
 def _sum_terms(
-    model: Any,
+    model: Fitted,
     axes: Mapping[int, CellAxis],
     terms: Sequence[Term],
     texts: Mapping[int, Sequence[str]],
@@ -153,7 +153,7 @@ def _sum_terms(
     return total
 
 
-def _grow_term(model: Any, term: Term, texts: Mapping[int, Sequence[str]]) -> Forest:
+def _grow_term(model: Fitted, term: Term, texts: Mapping[int, Sequence[str]]) -> Forest:
     """A term as a tree of splits over the bins of its columns."""
     features, scores = term
     axes = [_make_axis(model, one, [term], texts) for one in features]
@@ -162,7 +162,7 @@ def _grow_term(model: Any, term: Term, texts: Mapping[int, Sequence[str]]) -> Fo
     return grow_cells(axes, scores[np.ix_(*cells)])
 
 
-def _match_bins(bins: Any, axis: CellAxis, texts: Sequence[str]) -> IntArray:
+def _match_bins(bins: Fitted, axis: CellAxis, texts: Sequence[str]) -> IntArray:
     """The bin of each cell: the first bin is that of missing values, the last that of unseen ones."""
     if axis.is_category:
         return np.array([*(bins[text] for text in texts), -1, 0], dtype=np.int64)
@@ -170,7 +170,7 @@ def _match_bins(bins: Any, axis: CellAxis, texts: Sequence[str]) -> IntArray:
     return np.array([1, *above, 0], dtype=np.int64)
 
 
-def _make_raw_scores(model: Any, texts: Mapping[int, Sequence[str]]) -> RawScores:
+def _make_raw_scores(model: Fitted, texts: Mapping[int, Sequence[str]]) -> RawScores:
     """Raw scores of encoded rows: categories are given to the model as the text that it keeps of them."""
     score = model.decision_function if hasattr(model, "decision_function") else model.predict
 

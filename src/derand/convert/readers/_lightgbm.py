@@ -11,11 +11,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from derand._core.arrays import FloatArray
+from derand._core.origin import Cell, Fitted
 from derand.convert._columns import order_categories, recode_rows, require_fitted
 from derand.convert._edges import after
 from derand.convert._forests import LEAF
@@ -43,7 +43,7 @@ class _Text:
 
     header: Mapping[str, str]
     trees: Sequence[Mapping[str, str]]
-    pandas_categories: Sequence[Sequence[Any]]
+    pandas_categories: Sequence[Sequence[object]]
 
     @property
     def n_outputs(self) -> int:
@@ -62,7 +62,7 @@ class _Text:
         return default
 
 
-def read(model: Any) -> TreeReading:
+def read(model: Fitted) -> TreeReading:
     """A fitted LGBMClassifier, LGBMRegressor or lightgbm.Booster."""
     wrapped = hasattr(model, "get_params")
     source = f"lightgbm.{type(model).__name__}"
@@ -87,7 +87,7 @@ def load_file(path: Path) -> TreeReading:
     return _read_text(text, "lightgbm.Booster", None, lightgbm.Booster(model_str=text))
 
 
-def _read_text(text: str, source: str, classes: Labels | None, booster: Any) -> TreeReading:
+def _read_text(text: str, source: str, classes: Labels | None, booster: Fitted) -> TreeReading:
     parts = _parse(text)
     encoding, codes = _read_columns(parts)
     objective, n_outputs = parts.objective, parts.n_outputs
@@ -188,7 +188,7 @@ def _read_columns(parts: _Text) -> tuple[TableEncoding, dict[int, tuple[int, ...
     return TableEncoding(n_features, names, categories), codes
 
 
-def _match_pandas(parts: _Text, infos: Sequence[str], listed: Mapping[int, Any]) -> dict[int, Sequence[Any]]:
+def _match_pandas(parts: _Text, infos: Sequence[str], listed: Mapping[int, Cell]) -> dict[int, Sequence[Cell]]:
     """Values of categories by column: LightGBM keeps them in the order of columns, without saying which."""
     kept = parts.pandas_categories
     for columns in (list(listed), sorted([*listed, *(i for i, info in enumerate(infos) if info == "none")])):
@@ -262,5 +262,5 @@ def _move_edges(thresholds: FloatArray) -> FloatArray:
     return np.where(below, -_ZERO, np.where(above, after(_ZERO), after(thresholds)))
 
 
-def _numbers(lines: Mapping[str, str], key: str, kind: type) -> list[Any]:
+def _numbers(lines: Mapping[str, str], key: str, kind: type) -> list[Cell]:
     return [kind(word) for word in lines.get(key, "").split()]

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from derand._core.arrays import EPSILON, FloatArray
+from derand._core.origin import Fitted
 from derand.convert._columns import require_fitted
 from derand.convert._reading import Reading
 from derand.model import AdditiveEnsemble, read_shapes
 from derand.noise import Noise
 
 
-def read(model: Any) -> Reading:
+def read(model: Fitted) -> Reading:
     """A fitted estimator of this package that answers by its score, as it is or as expected under noise."""
     name = type(model).__name__
     require_fitted(model, hasattr(model, "ensemble_"))
@@ -58,7 +58,7 @@ def read(model: Any) -> Reading:
     )
 
 
-def _read_calibration(model: Any, shift: float) -> tuple[float, float]:
+def _read_calibration(model: Fitted, shift: float) -> tuple[float, float]:
     """What turns raw scores into positions of probabilities: they count from `shift`, the model from its threshold."""
     slope, start = np.asarray(getattr(model, "calibration_", (1.0, 0.0))).tolist()
     return slope, start - slope * (shift + model.ensemble_.threshold) / model.ensemble_.levels

@@ -9,12 +9,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 
-from derand._core.arrays import BoolArray, FloatArray
+from derand._core.arrays import BoolArray, FloatArray, Labels
+from derand._core.origin import Cell, Fitted, Frame
 from derand.convert._columns import require_fitted
 from derand.convert._edges import bisect_edges
 from derand.convert._reading import Reading
@@ -25,13 +25,13 @@ from derand.convert.readers._sklearn_wrappers import locate_threshold, thaw, unw
 class _Scores(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier whose decision function, or probability of the second class, is the one column that it is given."""
 
-    def __init__(self, classes: Any) -> None:
+    def __init__(self, classes: Fitted) -> None:
         self.classes_ = classes
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: Frame) -> Frame:
         return X[:, 0]
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Frame) -> Labels:
         return np.stack([1 - X[:, 0], X[:, 0]], axis=1)
 
 
@@ -41,7 +41,7 @@ class _Shares(_Scores):
     decision_function = property()
 
 
-def read(model: Any) -> Reading:
+def read(model: Fitted) -> Reading:
     """The model inside, with its raw score moved, and turned where the map falls, so that it decides at 0."""
     require_fitted(model, hasattr(model, "calibrated_classifiers_"))
     if len(model.classes_) != 2:
@@ -69,7 +69,7 @@ def read(model: Any) -> Reading:
     return replace(found, link="none", calibration=(1.0, 0.0), respond=None, classes=np.asarray(model.classes_))
 
 
-def _make_answers(own: Any, classes: Any, is_decision: bool) -> Callable[[Any], BoolArray]:
+def _make_answers(own: Fitted, classes: Fitted, is_decision: bool) -> Callable[[Cell], BoolArray]:
     """Whether the calibrated classifier, which is asked itself, answers the second class at scores of the inner one."""
     stub = type(own)(
         (_Scores if is_decision else _Shares)(classes), own.calibrators, classes=classes, method=own.method
@@ -84,7 +84,7 @@ def _make_answers(own: Any, classes: Any, is_decision: bool) -> Callable[[Any], 
     return answer
 
 
-def _move(reading: Reading, answer: Callable[[Any], BoolArray], is_decision: bool) -> Reading:
+def _move(reading: Reading, answer: Callable[[object], BoolArray], is_decision: bool) -> Reading:
     """The reading that decides where the answer changes."""
     if reading.respond is not None and not is_decision:
         respond = reading.respond

@@ -6,11 +6,10 @@ so that every line carries its share of it (docs/theory.md, section 14). Must no
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from derand._core.arrays import EPSILON, FloatArray
+from derand._core.origin import Fitted
 from derand.convert._columns import decode_rows, read_encoding, require_fitted
 from derand.convert._reading import Reading
 from derand.convert._trees import DOUBLE, SINGLE
@@ -21,7 +20,7 @@ _SOFTMAX = ("LinearDiscriminantAnalysis",)
 """Classifiers whose probabilities are always those of a logistic function, or of a softmax of raw scores."""
 
 
-def read(model: Any) -> Reading:
+def read(model: Fitted) -> Reading:
     """A fitted model whose raw score is `X @ coef_.T + intercept_`."""
     encoding = read_encoding(model)
     name = type(model).__name__
@@ -65,7 +64,7 @@ def bound_dot_error(n_summands: int, unit: float) -> float:
     return share / (1 - share) * (1 + 4 * EPSILON)
 
 
-def _read_slopes(model: Any, classes: Labels | None, n_features: int) -> tuple[FloatArray, float]:
+def _read_slopes(model: Fitted, classes: Labels | None, n_features: int) -> tuple[FloatArray, float]:
     """Slopes of shape (n_outputs, n_features), and the relative error of one operation."""
     given = model.coef_.toarray() if hasattr(model.coef_, "toarray") else np.asarray(model.coef_)
     unit = SINGLE if given.dtype == np.float32 else DOUBLE
@@ -82,7 +81,7 @@ def _read_slopes(model: Any, classes: Labels | None, n_features: int) -> tuple[F
     return slopes, unit
 
 
-def _name_link(model: Any, name: str, n_classes: int) -> str:
+def _name_link(model: Fitted, name: str, n_classes: int) -> str:
     """Where probabilities are a logistic function, or a softmax, of raw scores; one-vs-rest normalises others."""
     if name in _SOFTMAX:
         return "logit"

@@ -6,11 +6,10 @@ categories that a preprocessor renumbered; all others compare in single precisio
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from derand._core.arrays import FloatArray, IntArray
+from derand._core.origin import Fitted
 from derand.convert._columns import clean_categories, decode_rows, read_encoding, require_fitted
 from derand.convert._edges import after, after_single
 from derand.convert._forests import LEAF, UNSEEN
@@ -20,7 +19,7 @@ from derand.tables import Category, Labels, TableEncoding
 _LOSSES_WITH_A_LINK = ("poisson", "gamma")
 
 
-def read(model: Any) -> TreeReading:
+def read(model: Fitted) -> TreeReading:
     """A fitted tree, forest or boosted model."""
     if hasattr(model, "_predictors"):
         return _read_histogram(model)
@@ -34,21 +33,17 @@ def read(model: Any) -> TreeReading:
     return _read_forest(model, encoding, [model] if hasattr(model, "tree_") else list(model.estimators_))
 
 
-def _refuse_odd_outputs(model: Any) -> None:
-    """Refuse a model that answers with several labels or numbers for a row, or knows one label alone."""
+def _refuse_odd_outputs(model: Fitted) -> None:
+    """Refuse a model that answers with several labels or numbers for a row."""
     if getattr(model, "n_outputs_", 1) != 1:
         raise ValueError(
             f"`model` answers with {model.n_outputs_} outputs for each row; certificates are for one: train one model "
             "for each."
         )
-    if len(getattr(model, "classes_", (0, 1))) < 2:
-        raise ValueError(
-            f"`model` knows one class alone, {model.classes_[0]!r}: no change of a row can move its answer."
-        )
 
 
 def _sum_trees(
-    model: Any,
+    model: Fitted,
     encoding: TableEncoding,
     trees: list[Tree],
     base: FloatArray,
@@ -72,7 +67,7 @@ def _sum_trees(
     return TreeReading(trees, base, encoding, classes, link, raw_scores, source, n_roundings, DOUBLE, divisor=divisor)
 
 
-def _grow(tree: Any, value: FloatArray, takes_missing: bool = False) -> Tree:
+def _grow(tree: Fitted, value: FloatArray, takes_missing: bool = False) -> Tree:
     """A tree that compares in single precision, with values for its nodes.
 
     `takes_missing`: whether missing values go the way that each node has learnt; the model refuses them otherwise.
@@ -82,7 +77,7 @@ def _grow(tree: Any, value: FloatArray, takes_missing: bool = False) -> Tree:
     return Tree(feature, edges, tree.children_left, tree.children_right, value, goes_left, takes_missing)
 
 
-def _read_forest(model: Any, encoding: TableEncoding, members: list[Any]) -> TreeReading:
+def _read_forest(model: Fitted, encoding: TableEncoding, members: list[Fitted]) -> TreeReading:
     """The mean of trees: of their probabilities, or of their numbers."""
     classes = getattr(model, "classes_", None)
     n_outputs = 1 if classes is None or classes.size <= 2 else classes.size
@@ -93,7 +88,7 @@ def _read_forest(model: Any, encoding: TableEncoding, members: list[Any]) -> Tre
     return _sum_trees(model, encoding, trees, base, "none" if classes is None else "share", 2 * count + 4, count)
 
 
-def _read_ada_boost(model: Any, encoding: TableEncoding) -> TreeReading:
+def _read_ada_boost(model: Fitted, encoding: TableEncoding) -> TreeReading:
     """SAMME: a weighted vote of trees, each for the label of its largest share.
 
     The decision function of two classes adds the votes for the one to those against the other: every tree counts twice.
@@ -124,7 +119,7 @@ def _vote(chosen: Labels, classes: Labels, share: float) -> FloatArray:
     return np.where(is_chosen, share, -share / (classes.size - 1))
 
 
-def _read_boosting(model: Any, encoding: TableEncoding) -> TreeReading:
+def _read_boosting(model: Fitted, encoding: TableEncoding) -> TreeReading:
     """GradientBoosting: a start and trees times the learning rate."""
     require_fitted(model, hasattr(model, "estimators_"))
     n_outputs = model.estimators_.shape[1]
@@ -143,7 +138,7 @@ def _read_boosting(model: Any, encoding: TableEncoding) -> TreeReading:
     return _sum_trees(model, encoding, trees, base, link, 2 * len(trees) + 2)
 
 
-def _read_histogram(model: Any) -> TreeReading:
+def _read_histogram(model: Fitted) -> TreeReading:
     """HistGradientBoosting: a start and trees of doubles."""
     columns, categories = _read_columns(model)
     encoding = read_encoding(model, categories)
@@ -164,7 +159,7 @@ def _read_histogram(model: Any) -> TreeReading:
     return _sum_trees(model, encoding, trees, base, link, len(trees) + 3)
 
 
-def _read_columns(model: Any) -> tuple[IntArray, dict[int, tuple[Category, ...]]]:
+def _read_columns(model: Fitted) -> tuple[IntArray, dict[int, tuple[Category, ...]]]:
     """The user's column of each column that trees split, and the user's categories."""
     name = read_encoding(model).name
     preprocessor = getattr(model, "_preprocessor", None)
@@ -182,7 +177,7 @@ def _read_columns(model: Any) -> tuple[IntArray, dict[int, tuple[Category, ...]]
     }
 
 
-def _grow_histogram(predictor: Any, columns: IntArray, sizes: dict[int, int], output: int, n_outputs: int) -> Tree:
+def _grow_histogram(predictor: Fitted, columns: IntArray, sizes: dict[int, int], output: int, n_outputs: int) -> Tree:
     """A tree, for one of several outputs, in the user's columns; `sizes` counts the categories of a column."""
     nodes = predictor.nodes
     is_leaf, missing_left = nodes["is_leaf"].astype(bool), nodes["missing_go_to_left"].astype(bool)

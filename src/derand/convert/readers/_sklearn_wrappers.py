@@ -6,10 +6,11 @@ Owns at which raw score of the model inside such a classifier decides. Must not 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from derand._core.origin import Fitted
 from derand.convert._columns import require_fitted
 from derand.convert._reading import Reading
 from derand.convert._registry import read_model, select_importer
@@ -32,11 +33,11 @@ class Wrapped(NamedTuple):
         The threshold as scikit-learn compares it, in the precision that it has.
     """
 
-    inner: Any
+    inner: Fitted
     method: str
     threshold: float
     is_first: bool
-    compared: Any = None
+    compared: Fitted = None
 
 
 def has_own_threshold(model: object) -> bool:
@@ -45,12 +46,12 @@ def has_own_threshold(model: object) -> bool:
     return select_importer(model) in {f"sklearn.{name}" for name in names}
 
 
-def unwrap_threshold(model: Any) -> Wrapped | None:
+def unwrap_threshold(model: Fitted) -> Wrapped | None:
     """What a fitted classifier that moves another one's threshold consists of; None for all else."""
     name = select_importer(model)
     if name not in ("sklearn.FixedThresholdClassifier", "sklearn.TunedThresholdClassifierCV"):
         return None
-    inner: Any = getattr(model, "estimator_", None)
+    inner: Fitted = getattr(model, "estimator_", None)
     if inner is None and hasattr(model, "threshold"):  # a fixed one may be around a model that was fitted before
         inner = model.estimator
     inner = thaw(inner)
@@ -70,21 +71,21 @@ def unwrap_threshold(model: Any) -> Wrapped | None:
     return Wrapped(inner, method, threshold, _read_positive(model) == inner.classes_[0], compared)
 
 
-def thaw(model: Any) -> Any:
+def thaw(model: Fitted) -> object:
     """The model inside FrozenEstimator."""
     while type(model).__name__ == "FrozenEstimator":
         model = model.estimator
     return model
 
 
-def _read_positive(model: Any) -> Any:
+def _read_positive(model: object) -> object:
     """The label of the positive class; None where it is the second one."""
     if hasattr(model, "_curve_scorer"):
         return model._curve_scorer._get_pos_label()
     return getattr(model, "pos_label", None)
 
 
-def read(model: Any) -> Reading:
+def read(model: Fitted) -> Reading:
     """The model inside, with its raw score moved so that it is above 0 where the wrapper answers the second class."""
     wrapped = unwrap_threshold(model)
     if wrapped is None:
@@ -100,7 +101,7 @@ def read(model: Any) -> Reading:
     return reading.move(*locate_threshold(reading, wrapped.method, wrapped.threshold, is_first=wrapped.is_first))
 
 
-def _read_search(model: Any) -> Reading:
+def _read_search(model: object) -> Reading:
     """The model that was fitted with the best settings of a GridSearchCV or RandomizedSearchCV."""
     if not hasattr(model, "best_estimator_"):
         raise ValueError(

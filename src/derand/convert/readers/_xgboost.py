@@ -11,12 +11,12 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from derand._core.arrays import FloatArray
 from derand._core.later import import_extra
+from derand._core.origin import Cell, Fitted
 from derand.convert._columns import order_categories, recode_rows, require_fitted
 from derand.convert._edges import from_single
 from derand.convert._forests import LEAF, UNSEEN
@@ -38,7 +38,7 @@ _TIE = 2.0**-20
 """Of several classes labels are read off probabilities in single precision: raw scores as close as that are equal."""
 
 
-def read(model: Any) -> TreeReading:
+def read(model: Fitted) -> TreeReading:
     """A fitted XGBClassifier, XGBRegressor, one of their random forests, or xgboost.Booster."""
     source = f"xgboost.{type(model).__name__}"
     if not hasattr(model, "get_booster"):
@@ -76,7 +76,7 @@ class _Model:
 
     def __init__(
         self,
-        booster: Any,
+        booster: Fitted,
         source: str,
         classes: Labels | None,
         n_rounds: int | None = None,
@@ -165,7 +165,7 @@ class _Model:
             return n_trees, 0
         return int(ends[n_rounds]), n_rounds
 
-    def _predict(self, booster: Any, rows: FloatArray) -> FloatArray:
+    def _predict(self, booster: Fitted, rows: FloatArray) -> FloatArray:
         import xgboost
 
         table = xgboost.DMatrix(rows, feature_names=self._names, feature_types=self._types or None)
@@ -173,7 +173,7 @@ class _Model:
             booster.predict(table, output_margin=True, iteration_range=(0, self._n_rounds)), dtype=np.float64
         )
 
-    def _empty_trees(self) -> Any:
+    def _empty_trees(self) -> Fitted:
         """A booster with the same trees, all of whose leaves are zero.
 
         It is asked what raw scores begin with, since versions differ in what they store, and how they become
@@ -193,7 +193,7 @@ class _Model:
             tree["split_conditions"] = values
         return empty
 
-    def _ask_link(self, empty: Any, scores: FloatArray) -> FloatArray:
+    def _ask_link(self, empty: Fitted, scores: FloatArray) -> FloatArray:
         """Probabilities of both classes, in the library's own arithmetic."""
         import xgboost
 
@@ -250,7 +250,7 @@ class _Model:
         return largest + 1
 
 
-def _write_json(booster: Any) -> Any:
+def _write_json(booster: Fitted) -> Fitted:
     import xgboost
 
     try:
@@ -259,9 +259,9 @@ def _write_json(booster: Any) -> Any:
         raise ValueError(f"`model` must be fitted, got a {type(booster).__name__} that is not.") from error
 
 
-def _read_categories(kept: Mapping[str, Any] | None) -> dict[int, list[Any]]:
+def _read_categories(kept: Mapping[str, Cell] | None) -> dict[int, list[Cell]]:
     """Values of categories by column, as versions since 3.1 keep them."""
-    found: dict[int, list[Any]] = {}
+    found: dict[int, list[Cell]] = {}
     for column, one in enumerate((kept or {}).get("enc", ())):
         values = one["values"]
         if "offsets" in one:
@@ -277,7 +277,7 @@ def _read_categories(kept: Mapping[str, Any] | None) -> dict[int, list[Any]]:
     return found
 
 
-def _list_categories(tree: Mapping[str, Any]) -> dict[int, set[int]]:
+def _list_categories(tree: Mapping[str, Cell]) -> dict[int, set[int]]:
     """The categories that go right, by node."""
     starts, sizes = tree["categories_segments"], tree["categories_sizes"]
     return {
@@ -287,7 +287,7 @@ def _list_categories(tree: Mapping[str, Any]) -> dict[int, set[int]]:
 
 
 def _grow_tree(
-    tree: Mapping[str, Any], weight: float, output: int, n_outputs: int, codes: Mapping[int, tuple[int, ...]]
+    tree: Mapping[str, Cell], weight: float, output: int, n_outputs: int, codes: Mapping[int, tuple[int, ...]]
 ) -> Tree:
     """A tree with leaves times a weight."""
     values = np.array(tree["split_conditions"], dtype=np.float32).astype(np.float64)

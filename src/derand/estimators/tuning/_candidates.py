@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import FloatArray, is_number
+from derand._core.origin import Cell
 from derand.estimators import CertifiedClassifier
 from derand.noise import Noise, as_noise, resolve_noise
 from derand.threat import Threat
@@ -35,7 +36,7 @@ class Candidates:
     """Values of a parameter, and the radii at which they are measured."""
 
     parameter: str
-    values: tuple[Any, ...]
+    values: tuple[Cell, ...]
     radii: FloatArray
     own_radii: FloatArray
     """The radius that each value is for, (n_values,)."""
@@ -55,7 +56,7 @@ def choose_threat(estimator: CertifiedClassifier, norm: float | str | None, thre
         if not isinstance(threat, Threat):
             raise TypeError(f"`threat` must be a Threat such as Threat(norm=inf), got {threat!r}.")
         if norm is not None:
-            raise ValueError("Give `norm` or `threat`, got both: write Threat(norm=...) alone.")
+            raise ValueError("Give `norm` or `threat`, got both: write only Threat(norm=...).")
     else:
         wanted: Any = estimator.get_params(deep=False).get("norm") if norm is None else norm
         threat = Threat() if wanted is None else Threat(norm=NORMS.get(wanted, wanted))  # type: ignore[arg-type]
@@ -125,7 +126,7 @@ def _choose_noises(
 
 def _as_magnitude(noise: Noise, value: Any) -> Noise:
     """A noise, or the given one with another magnitude."""
-    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
+    if is_number(value):
         changed: Any = {noise.parameter: float(value)}
         return replace(noise, **changed)
     return as_noise(value)

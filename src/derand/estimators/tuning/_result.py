@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import numpy as np
 from sklearn.base import clone
 
-from derand._core.arrays import BoolArray, FloatArray, Frozen, freeze
+from derand._core.arrays import BoolArray, FloatArray, Frozen, freeze, is_number
+from derand._core.origin import Cell
 from derand._core.text import format_exactly, format_percent, format_short_down
 from derand.estimators import CertifiedClassifier
 from derand.estimators.tuning._candidates import NOISE, RADIUS
@@ -83,7 +84,7 @@ class Tuning(Frozen):
 
     estimator: CertifiedClassifier = field(repr=False)
     parameter: str
-    values: tuple[Any, ...]
+    values: tuple[Cell, ...]
     radii: FloatArray
     natural: FloatArray
     natural_balanced: FloatArray
@@ -127,7 +128,7 @@ class Tuning(Frozen):
         return int(allowed[order[-1]])
 
     @property
-    def recommended(self) -> Any:
+    def recommended(self) -> object:
         """The recommended value; None where there is none."""
         return None if self.chosen is None else self.values[self.chosen]
 
@@ -195,7 +196,7 @@ def simplify_value(value: object) -> float | str | None:
     """A value of a parameter as a number, or as text: a noise as it is written."""
     if value is None or isinstance(value, str):
         return value
-    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
+    if is_number(value):
         return value.item() if isinstance(value, np.generic) else value
     return str(value)
 
@@ -214,12 +215,12 @@ def _describe_nothing(tuning: Tuning) -> str:
     if tuning.by_balanced:
         return (
             "Nothing is recommended: no value certifies more at its own radius than a model that always says the same, "
-            f"which gets {format_percent(tuning.constant)} where all classes count alike; {reached}. Look for columns "
+            f"which gets {format_percent(tuning.constant)} with equal class weights; {reached}. Look for columns "
             "that tell the classes apart, or ask for smaller radii."
         )
     return (
         "Nothing is recommended: no value certifies more rows at its own radius than the largest class has, "
-        f"{format_percent(tuning.constant)}; {reached}. Count all classes alike (balanced=True, --balanced) and train "
+        f"{format_percent(tuning.constant)}; {reached}. Weigh classes equally (balanced=True, --balanced) and train "
         'with class_weight="balanced", or ask for smaller radii.'
     )
 

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold
 from sklearn.utils.validation import check_consistent_length
 
-from derand._core.arrays import FloatArray, IntArray, Labels
+from derand._core.arrays import FloatArray, IntArray, Labels, is_whole
 from derand.certificates import Certificates
 from derand.estimators import CertifiedClassifier
 from derand.estimators.tuning._candidates import choose_candidates, choose_threat
@@ -42,7 +42,7 @@ class _Scores:
 
 def _cut_folds(labels: Labels, cv: object, random_state: object) -> list[Fold]:
     """Folds with the classes in equal shares, shuffled; what cannot be cut is refused."""
-    if isinstance(cv, bool) or not isinstance(cv, int | np.integer) or cv < 2:
+    if not is_whole(cv) or cv < 2:
         raise ValueError(f"`cv` must be a whole number of folds, 2 or larger, got {cv!r}.")
     if labels.ndim != 1:
         raise ValueError(f"`y` must hold one label per row, got shape {labels.shape}.")

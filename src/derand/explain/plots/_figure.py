@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from derand._core.arrays import PlotAxes
+from derand._core.origin import Cell
 from derand._core.text import plural
 from derand.explain.densities import Density
 from derand.explain.heights import Reach
@@ -54,7 +55,7 @@ class Panel:
     names: Sequence[str]
     scale: Scale = field(default_factory=Scale)
     densities: Sequence[Density | None] = ()
-    categories: Sequence[Any] | None = None
+    categories: Sequence[Cell] | None = None
     reach: Reach | None = None
     ends: Sequence[Ends] = ()
 

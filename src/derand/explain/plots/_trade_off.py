@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from derand._core.arrays import FloatArray
+from derand._core.text import Facts
 from derand.explain.plots._axes import ACCENT, WRONG, as_axes
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def trade_off(
     axes.set_ylim(bottom, top)
     if constant is not None:
         axes.axhline(constant, color=WRONG, linewidth=1, ls="--", zorder=5)
-        text: dict[str, Any] = {"textcoords": "offset points", "color": WRONG, "va": "top", "fontsize": 8.5}
+        text: Facts = {"textcoords": "offset points", "color": WRONG, "va": "top", "fontsize": 8.5}
         axes.annotate("always the same label", (0.0, constant), (4, -3), **text)
     places = spread(heights[:, -1], 0.06 * (top - bottom))
     greys = [str(grey) for grey in np.linspace(0.55, 0.15, len(heights))]

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import FloatArray, Numbers
 from derand.kernels.cells.node_sums import FEW_SHARES, lay_nodes, sum_by_nodes
 from derand.kernels.compiling import compile_loop
 
@@ -25,7 +24,7 @@ _LEAST_CHUNK = 16  # candidates of a piece
 
 def sum_by_cdf(
     levels: FloatArray,
-    counts: NDArray[Any],
+    counts: NDArray[np.generic],
     candidates: FloatArray,
     cdf: Callable[[FloatArray], FloatArray],
     magnitude: float,
@@ -54,7 +53,7 @@ def sum_by_cdf(
 
 def sum_by_smooth_cdf(
     levels: FloatArray,
-    counts: NDArray[Any],
+    counts: NDArray[np.generic],
     candidates: FloatArray,
     cdf: Callable[[FloatArray], FloatArray],
     magnitude: float,
@@ -70,7 +69,7 @@ def sum_by_smooth_cdf(
 
 
 def sum_by_exponentials(
-    levels: FloatArray, counts: NDArray[Any], candidates: FloatArray, scale: float
+    levels: FloatArray, counts: NDArray[np.generic], candidates: FloatArray, scale: float
 ) -> FloatArray | None:
     """The same for noise of the density exp(-|z| / scale) / (2 * scale), by running sums.
 
@@ -99,7 +98,7 @@ def _choose_chunk(n_levels: int, candidates: FloatArray, distance: float) -> int
     return max(_LEAST_CHUNK, int(min(within, _CHUNK_NUMBERS // n_levels)))
 
 
-def sum_by_interval(levels: FloatArray, counts: NDArray[Any], candidates: FloatArray, half_width: float) -> FloatArray:
+def sum_by_interval(levels: FloatArray, counts: Numbers, candidates: FloatArray, half_width: float) -> FloatArray:
     """The same for noise uniform on [-half_width, half_width], by running sums of counts and of counts times levels."""
     rows, moments = _run(counts), _run(counts * levels)
     surely = np.searchsorted(levels, candidates - half_width, side="right")
@@ -113,7 +112,7 @@ def sum_by_interval(levels: FloatArray, counts: NDArray[Any], candidates: FloatA
     return np.clip(inside, 0.0, rows[..., -1:])
 
 
-def _run(values: NDArray[Any]) -> FloatArray:
+def _run(values: NDArray[np.generic]) -> FloatArray:
     """Running sums along the last axis, beginning with 0."""
     sums = np.zeros((*values.shape[:-1], values.shape[-1] + 1))
     np.cumsum(values, axis=-1, out=sums[..., 1:])

@@ -7,11 +7,11 @@ noises or what a bound is for: callers say how far a tail is widened. README.md,
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from derand._core.arrays import FloatArray, IntArray
+from derand._core.arrays import Entries, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
 
 COEFFICIENTS = (
@@ -232,7 +232,7 @@ def _subtract(left: float, right: float, left_tail: float, right_tail: float, wi
 
 
 @compile_loop(error_model="numpy")
-def _integrate(middle: Any, width: Any, decay: Any, widening: Widening) -> Any:
+def _integrate(middle: Entries, width: Entries, decay: Entries, widening: Widening) -> Entries:
     """Upper bound of the mass of a narrow cell, from the geometric mean of exp(-z**2 / 2) at its two ends."""
     # its density integrated by a power series, all of whose terms are positive
     square, half_square = middle * middle, 0.25 * (width * width)
@@ -246,7 +246,7 @@ def _integrate(middle: Any, width: Any, decay: Any, widening: Widening) -> Any:
 
 
 @compile_loop(error_model="numpy")
-def compute_tail(z: Any, decay: Any) -> Any:
+def compute_tail(z: Entries, decay: Entries) -> Entries:
     """P(noise > z) for 0 <= z <= 40 from exp(-z**2 / 2), to nearest."""
     t = (z - 5.0) / (z + 5.0)
     s = t * t

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray, IntArray
 from derand.kernels import TILTED, Edges, Failures
-from derand.kernels.cuda.device import Stream, explain_absence, grant_shared
+from derand.kernels.cuda.device import OnDevice, Stream, explain_absence, grant_shared
 from derand.kernels.tails import numpy_backend
 from derand.kernels.tails import pmfs as host_pmfs
 
@@ -165,7 +164,7 @@ class _SentTables:
     def send_model(self) -> None:
         """Nothing but the table is needed."""
 
-    def bring(self, stream: Stream, block: slice) -> Any:
+    def bring(self, stream: Stream, block: slice) -> object:
         """The table of a block of rows, on the device."""
         return stream.send("table", self._table[block])[0]
 
@@ -180,13 +179,13 @@ class _ComputedTables:
         self._numbers = (float(edges.magnitude), NOISE_CODES[edges.noise])
         self._n_cells = int(plan.starts[-1])
         self.n_rows, self.width = rows.shape[0], max(self._n_cells, self._rows.width)
-        self._sent: tuple[Any, ...] = ()
+        self._sent: tuple[OnDevice, ...] = ()
 
     def send_model(self) -> None:
         """Bring the edges to the device, once for all blocks."""
         self._sent = keep_arrays("edges", self._arrays)
 
-    def bring(self, stream: Stream, block: slice) -> Any:
+    def bring(self, stream: Stream, block: slice) -> object:
         """The table of a block of rows, on the device."""
         n_rows = block.stop - block.start
         (x,) = self._rows.bring(stream, block)
@@ -202,7 +201,7 @@ _Tables = _SentTables | _ComputedTables
 def _compute_failures(plan: Plan, tables: _Tables, thresholds: IntArray) -> Failures:
     state, log_mass = np.zeros(tables.n_rows, dtype=np.int8), np.zeros(tables.n_rows)
 
-    def launch(stream: Stream, block: slice, given: tuple[Any, ...], found: tuple[Any, ...]) -> None:
+    def launch(stream: Stream, block: slice, given: tuple[OnDevice, ...], found: tuple[object, ...]) -> None:
         weights = stream.reserve("weights", given[0].shape, np.float64)
         arguments = (*given, *stream.send("thresholds", thresholds[block]), plan.whole, plan.steepest, weights)
         kernels = failures_in_shared, failures_in_global
@@ -216,7 +215,7 @@ def _compute_failures(plan: Plan, tables: _Tables, thresholds: IntArray) -> Fail
 def _compute_tails(plan: Plan, tables: _Tables, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
     low_mass, high_mass = np.empty(low.shape), np.empty(high.shape)
 
-    def launch(stream: Stream, block: slice, given: tuple[Any, ...], found: tuple[Any, ...]) -> None:
+    def launch(stream: Stream, block: slice, given: tuple[object, ...], found: tuple[object, ...]) -> None:
         arguments = (*given, *stream.send("thresholds", low[block], high[block]))
         _launch(stream, (tails_in_shared, tails_in_global), arguments, plan.whole + 1, found)
 
@@ -229,8 +228,8 @@ def _stream_tables(
     tables: _Tables,
     model: tuple[IntArray, ...],
     width: int,
-    results: tuple[NDArray[Any], ...],
-    launch: Callable[[Stream, slice, tuple[Any, ...], tuple[Any, ...]], None],
+    results: tuple[NDArray[np.generic], ...],
+    launch: Callable[[Stream, slice, tuple[object, ...], tuple[object, ...]], None],
 ) -> None:
     """Fill the results of all rows, whose tables or pmfs have so many numbers each, block by block.
 
@@ -258,10 +257,10 @@ def _stream_tables(
 
 def _launch(
     stream: Stream,
-    kernels: tuple[Any, Any],
-    arguments: tuple[Any, ...],
+    kernels: tuple[OnDevice, OnDevice],
+    arguments: tuple[OnDevice, ...],
     size: int,
-    found: tuple[Any, ...],
+    found: tuple[object, ...],
     *,
     marks_rows: bool = False,
 ) -> None:

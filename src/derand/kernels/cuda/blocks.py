@@ -8,7 +8,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 from numba import config
@@ -51,7 +50,7 @@ class PickedRows:
         """Where some of these features stand among those that travel."""
         return np.searchsorted(self._columns, features)
 
-    def bring(self, stream: Stream, block: slice, *others: NDArray[Any]) -> tuple[Any, ...]:
+    def bring(self, stream: Stream, block: slice, *others: NDArray[np.generic]) -> tuple[object, ...]:
         """A block of rows, and other arrays that travel with it, on the device."""
         shape = block.stop - block.start, self.width
         layout = ((shape, np.float64), *((other.shape, other.dtype) for other in others))
@@ -110,11 +109,11 @@ def _store_first(waiting: list[tuple[Stream, Callable[[], None]]]) -> None:
 
 def launch_in_workspaces(
     stream: Stream,
-    kernel: Any,
-    arguments: tuple[Any, ...],
+    kernel: object,
+    arguments: tuple[object, ...],
     size: int,
     n_rows: int,
-    found: tuple[Any, ...],
+    found: tuple[object, ...],
     shared_bytes: int = 0,
 ) -> None:
     """Launch with the pmfs in device memory: space for as many at a time as fit."""
@@ -124,6 +123,6 @@ def launch_in_workspaces(
     stream.launch(kernel, grid, THREADS, (*arguments, workspaces, size, n_rows, *found), shared_bytes)
 
 
-def keep_arrays(name: str, arrays: tuple[NDArray[Any], ...]) -> tuple[Any, ...]:
+def keep_arrays(name: str, arrays: tuple[NDArray[np.generic], ...]) -> tuple[object, ...]:
     """Arrays that all blocks share, on the device."""
     return open_streams()[0].keep(name, *arrays)

@@ -17,12 +17,14 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
+
+from derand._core.arrays import Numbers
 
 _HOW_TO_GO_ON = "Leave `backend` out or give backend='numba' to compute on the CPU: slower, but no less exact."
 _PORTABLE_SHARED = 48 * 1024  # bytes of shared memory that every GPU grants without being asked
 _STATIC_SHARED = 8 * 1024  # what the kernels use besides
-_granted: dict[Any, int] = {}  # by kernel
+_granted: dict[OnDevice, int] = {}  # by kernel
 _owner: int | None = None  # the process that first used the GPU
 
 
@@ -70,7 +72,9 @@ def _refuse(found: str) -> str:
     return f"{rule}{' '.join(found.split()).removesuffix('.')}. {_HOW_TO_GO_ON}"
 
 
-Layout = tuple[tuple[tuple[int, ...], Any], ...]
+OnDevice = Any
+"""Arrays on a device, compiled kernels, and what numba makes of them inside a kernel: it has no types for these."""
+Layout = tuple[tuple[tuple[int, ...], OnDevice], ...]
 """Shape and type of each of some arrays."""
 
 
@@ -78,17 +82,17 @@ class _LaidOut(NamedTuple):
     """Arrays that stand side by side, on the host and on the device."""
 
     layout: Layout
-    staged: NDArray[Any]
-    target: Any
-    on_host: tuple[NDArray[Any], ...]
-    on_device: tuple[Any, ...]
+    staged: Numbers
+    target: OnDevice
+    on_host: tuple[Numbers, ...]
+    on_device: tuple[OnDevice, ...]
 
 
 def _round_up(n_bytes: int) -> int:
     return max(-(-n_bytes // 256), 1) * 256
 
 
-def _cut(whole: Any, ends: list[int], layout: Layout) -> tuple[Any, ...]:
+def _cut(whole: OnDevice, ends: list[int], layout: Layout) -> tuple[OnDevice, ...]:
     """Arrays within one of bytes."""
     parts = []
     for start, (shape, kind) in zip([0, *ends], layout, strict=False):
@@ -97,7 +101,7 @@ def _cut(whole: Any, ends: list[int], layout: Layout) -> tuple[Any, ...]:
     return tuple(parts)
 
 
-def _load_copies() -> tuple[Any, Any] | None:
+def _load_copies() -> tuple[OnDevice, OnDevice] | None:
     """numba-cuda's functions below the methods of its arrays, which check so much that a copy lasts no longer.
 
     None where there are none by these names: the methods do the same.
@@ -121,25 +125,27 @@ class Stream:
 
         self._cuda = cuda
         self.handle = cuda.stream()
-        self._on_host: dict[str, NDArray[Any]] = {}
-        self._on_device: dict[str, Any] = {}
-        self._views: dict[str, Any] = {}
+        self._on_host: dict[str, Numbers] = {}
+        self._on_device: dict[str, OnDevice] = {}
+        self._views: dict[str, OnDevice] = {}
         self._laid_out: dict[str, _LaidOut] = {}
         self._copies = _load_copies()
         self.watch: _Watch | None = None
 
-    def launch(self, kernel: Any, grid: int, threads: int, arguments: tuple[Any, ...], shared_bytes: int = 0) -> None:
+    def launch(
+        self, kernel: OnDevice, grid: int, threads: int, arguments: tuple[OnDevice, ...], shared_bytes: int = 0
+    ) -> None:
         """Queue a kernel on so many blocks of so many threads, each block with dynamic shared memory."""
         with self._watched("kernels"):
             kernel[grid, threads, self.handle, shared_bytes](*arguments)
 
-    def _stage(self, name: str, n_bytes: int) -> NDArray[Any]:
+    def _stage(self, name: str, n_bytes: int) -> Numbers:
         """So many page-locked bytes; what they held before is gone."""
         if name not in self._on_host or self._on_host[name].size < n_bytes:
             self._on_host[name] = self._cuda.pinned_array(n_bytes, dtype=np.uint8)
         return self._on_host[name][:n_bytes]
 
-    def reserve(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
+    def reserve(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> OnDevice:
         """A device array of that shape; what it held before is gone."""
         size, kind = math.prod(shape), np.dtype(dtype)
         if name not in self._on_device or self._on_device[name].size < size:
@@ -150,7 +156,7 @@ class Stream:
             view = self._views[name] = self._on_device[name][:size].reshape(shape)
         return view
 
-    def send(self, name: str, *arrays: NDArray[Any]) -> tuple[Any, ...]:
+    def send(self, name: str, *arrays: Numbers) -> tuple[OnDevice, ...]:
         """Queue one copy of all arrays to the device: the host takes longer to queue a copy than it lasts."""
         laid_out = self.lay_out(name, tuple((array.shape, array.dtype) for array in arrays))
         for place, array in zip(laid_out.on_host, arrays, strict=True):
@@ -158,7 +164,7 @@ class Stream:
         self.send_laid_out(name)
         return laid_out.on_device
 
-    def keep(self, name: str, *arrays: NDArray[Any]) -> tuple[Any, ...]:
+    def keep(self, name: str, *arrays: Numbers) -> tuple[OnDevice, ...]:
         """Arrays of 8-byte numbers on the device; copied, and waited for, only where they differ from the last ones."""
         known = self._laid_out.get(name)
         laid_out = self.lay_out(name, tuple((array.shape, array.dtype) for array in arrays))
@@ -254,12 +260,12 @@ class _Watch:
         from numba import cuda
 
         self._new_event = cuda.event
-        self._events: dict[str, list[tuple[Any, Any]]] = {"kernels": [], "copies": []}
+        self._events: dict[str, list[tuple[OnDevice, OnDevice]]] = {"kernels": [], "copies": []}
         self._origin = self._new_event()
         self._origin.record(stream.handle)
 
     @contextmanager
-    def span(self, kind: str, handle: Any) -> Iterator[None]:
+    def span(self, kind: str, handle: OnDevice) -> Iterator[None]:
         """Note when what is queued inside starts and ends."""
         start, stop = self._new_event(), self._new_event()
         start.record(handle)
@@ -282,7 +288,7 @@ def cover(spans: list[tuple[float, float]]) -> float:
     return total
 
 
-def grant_shared(kernel: Any, arguments: tuple[Any, ...], n_bytes: int) -> int:
+def grant_shared(kernel: OnDevice, arguments: tuple[OnDevice, ...], n_bytes: int) -> int:
     """Bytes of dynamic shared memory that a kernel may have, at most `n_bytes`: beyond 48 KB they have to be asked for.
 
     No public function of numba-cuda does this; where its inner names have changed, the kernel makes do with 48 KB.

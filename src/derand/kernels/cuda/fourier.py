@@ -12,7 +12,6 @@ Cost per row: groups of equal shifts x frequencies in single, terms x frequencie
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import cuda, float32, float64
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import EPSILON, FloatArray, IntArray
 from derand.kernels import LOG_HALF
+from derand.kernels.cuda.device import OnDevice
 from derand.kernels.cuda.pmfs import PARTS, THREADS, add_up, compile_kernel
 from derand.kernels.cuda.stumps import (
     BY_INVERSION,
@@ -108,7 +108,7 @@ def invert_rows(
 
 @cuda.jit(device=True, fastmath=False)
 def _log_tail(  # noqa: PLR0911 - each return is one reason for which a pmf is built instead
-    memory: Any, shifts: FloatArray, groups: IntArray, side: int, limit: int, largest: float
+    memory: OnDevice, shifts: FloatArray, groups: IntArray, side: int, limit: int, largest: float
 ) -> float:
     """Upper bound of the logarithm of the mass at or below `limit`; infinite where inversion does not settle it."""
     work, singles, parts = memory
@@ -211,7 +211,7 @@ def _square_of_sine(turns: np.float32, inverse: np.float32, period: np.float32) 
 
 @cuda.jit(device=True, fastmath=False)
 def _bound_dropped(
-    memory: Any, shifts: FloatArray, groups: IntArray, theta: float, period: float, slack: float, allowed: float
+    memory: OnDevice, shifts: FloatArray, groups: IntArray, theta: float, period: float, slack: float, allowed: float
 ) -> tuple[int, float]:
     """How many frequencies to keep, NEAR where that is too few, and an upper bound of what all others add."""
     _, singles, parts = memory
@@ -288,7 +288,13 @@ def _unit_root(number: float, period: float) -> tuple[float, float]:
 
 @cuda.jit(device=True, fastmath=False)
 def _sum_kept(
-    memory: Any, shifts: FloatArray, groups: IntArray, tail: tuple[int, int], theta: float, period: float, kept: int
+    memory: OnDevice,
+    shifts: FloatArray,
+    groups: IntArray,
+    tail: tuple[int, int],
+    theta: float,
+    period: float,
+    kept: int,
 ) -> tuple[float, float]:
     """The sum over the frequencies that are kept, and by how much an error of all values of phi can change it.
 

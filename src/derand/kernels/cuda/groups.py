@@ -11,7 +11,6 @@ Rounding: README.md, step 8.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import cuda, float64
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import EPSILON, FloatArray, IntArray
 from derand.kernels import FLOOR, LOG_HALF, NEGLIGIBLE
+from derand.kernels.cuda.device import OnDevice
 from derand.kernels.cuda.pmfs import PARTS, THREADS, add_tilted, add_up, compile_kernel, trim
 from derand.kernels.cuda.stumps import (
     DID_NOT_FIT,
@@ -90,8 +90,8 @@ def _settle_row(
     row: int,
     cells: FloatArray,
     threshold: int,
-    model: Any,
-    memory: Any,
+    model: OnDevice,
+    memory: OnDevice,
     state: NDArray[np.int8],
     log_failure: FloatArray,
 ) -> None:
@@ -123,7 +123,7 @@ def _settle_row(
 
 
 @cuda.jit(device=True, fastmath=False)
-def _log_tail(shifts: FloatArray, groups: IntArray, memory: Any, side: int, limit: int) -> float:
+def _log_tail(shifts: FloatArray, groups: IntArray, memory: OnDevice, side: int, limit: int) -> float:
     """Upper bound of log P(S <= limit); -inf if and only if that is impossible, inf where the pmf did not fit."""
     work, pmf, parts, _ = memory
     n_terms, n_groups = shifts.size, groups.size - 1
@@ -207,7 +207,7 @@ def _choose_counts(work: FloatArray, groups: IntArray, n_terms: int, budget: flo
 
 @cuda.jit(device=True, fastmath=False)
 def _build_pmf(
-    shifts: FloatArray, groups: IntArray, memory: Any, budget: float, ceiling: int
+    shifts: FloatArray, groups: IntArray, memory: OnDevice, budget: float, ceiling: int
 ) -> tuple[int, int, int, float, float]:
     """The pmf of the sum of all groups.
 

@@ -9,17 +9,16 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from typing import Any
 from weakref import ref
 
 import numpy as np
 from numba import cuda, float32, float64, int32
 from numpy.typing import NDArray
 
-from derand._core.arrays import EPSILON, FloatArray, IntArray
+from derand._core.arrays import EPSILON, FloatArray, IntArray, Numbers
 from derand.kernels import NotFiniteError
 from derand.kernels.cuda.blocks import FEWEST_BLOCKS, PickedRows, claim_device, pick_columns, stream_rows
-from derand.kernels.cuda.device import Stream
+from derand.kernels.cuda.device import OnDevice, Stream
 from derand.kernels.cuda.pmfs import PARTS, THREADS, add_up, compile_kernel, on_device
 from derand.kernels.cuda.stumps import are_finite
 from derand.kernels.worst_case.curves import Curves, FloatTable, Positions, search
@@ -35,7 +34,7 @@ _FEATURE, _ANCHOR, _FACTOR, _BEGIN, _RATE, _BASE, _COUNT, _FIRST, _LAST, _RANGE 
 _KEPT = 6  # sets of tables on the device
 _ONE = np.float32(1.0)
 _search, _select_best = on_device(search), on_device(select_best)
-_kept: OrderedDict[tuple[int, ...], tuple[list[ref[Any]], tuple[Any, ...]]] = OrderedDict()
+_kept: OrderedDict[tuple[int, ...], tuple[list[ref[OnDevice]], tuple[OnDevice, ...]]] = OrderedDict()
 
 
 def sees_all(positions: Positions, n_features: int) -> bool:
@@ -82,7 +81,7 @@ def bound_means(
     return label, powers
 
 
-def _send_side(side: LabelTables, picked: PickedRows) -> tuple[Any, ...]:
+def _send_side(side: LabelTables, picked: PickedRows) -> tuple[OnDevice, ...]:
     tables = side.tables
     fine, multipliers = tables.fine, tables.fine_multipliers
     if not len(fine):  # a device has no empty arrays
@@ -101,7 +100,7 @@ def _pack_terms(positions: Positions, curves: Curves, picked: PickedRows) -> Flo
     return np.stack([picked.find(positions.features), *where]).astype(np.float64)
 
 
-def _keep(arrays: Sequence[NDArray[Any]], owner: Sequence[NDArray[Any]]) -> tuple[Any, ...]:
+def _keep(arrays: Sequence[Numbers], owner: Sequence[Numbers]) -> tuple[OnDevice, ...]:
     """The arrays on the device; copied only where the owner, whose arrays nobody changes, is not there already."""
     key = (*(id(array) for array in owner), hash(arrays[0].tobytes()))
     if key not in _kept or not all(known() is array for known, array in zip(_kept[key][0], owner, strict=True)):

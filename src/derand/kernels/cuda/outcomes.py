@@ -9,7 +9,6 @@ those. Cost per row: twice the outcomes of half of the terms. Rounding: README.m
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import cuda, float64
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import EPSILON, FloatArray, IntArray
 from derand.kernels import FLOOR, LOG_HALF
+from derand.kernels.cuda.device import OnDevice
 from derand.kernels.cuda.pmfs import compile_kernel
 from derand.kernels.cuda.stumps import (
     BY_LISTING,
@@ -91,7 +91,7 @@ def sum_outcomes(
 
 
 @cuda.jit(device=True, fastmath=False)
-def _log_tail(memory: Any, shifts: FloatArray, halves: Any, side: int, limit: int) -> float:
+def _log_tail(memory: OnDevice, shifts: FloatArray, halves: OnDevice, side: int, limit: int) -> float:
     """Upper bound of log P(S <= limit); -inf if and only if that is impossible, inf where it is too faint."""
     (cells, products, sums), (order, ranks, second) = memory, halves
     n_terms = shifts.size

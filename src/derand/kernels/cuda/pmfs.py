@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numba import config, cuda, float64
@@ -21,6 +20,7 @@ from numba import config, cuda, float64
 from derand._core.arrays import FloatArray, IntArray
 from derand.kernels import FLOOR, NEGLIGIBLE
 from derand.kernels.compiling import compile_once
+from derand.kernels.cuda.device import OnDevice
 from derand.kernels.tails import pmfs as host_pmfs
 
 THREADS = 4 if config.ENABLE_CUDASIM else 128
@@ -35,14 +35,14 @@ PARTS = 2 * THREADS + 4
 _HALF = THREADS // 2
 
 
-def compile_kernel(function: Callable[..., None]) -> Any:
+def compile_kernel(function: Callable[..., None]) -> OnDevice:
     """A kernel kept on disk where possible, of few enough registers that several blocks share a multiprocessor."""
     if config.ENABLE_CUDASIM:
         return cuda.jit(function, fastmath=False)
     return compile_once(cuda.jit, function, fastmath=False, max_registers=_REGISTERS)
 
 
-def on_device(loop: Any) -> Any:
+def on_device(loop: OnDevice) -> OnDevice:
     """A loop of the CPU that calls no other one, as a function of the device: one source for the same formula."""
     return cuda.jit(device=True, fastmath=False)(loop.py_func)
 
@@ -99,7 +99,13 @@ def tails_in_global(
 
 @cuda.jit(device=True, fastmath=False)
 def _write_tails(
-    row: FloatArray, model: Any, low: IntArray, high: IntArray, memory: Any, low_mass: FloatArray, high_mass: FloatArray
+    row: FloatArray,
+    model: OnDevice,
+    low: IntArray,
+    high: IntArray,
+    memory: OnDevice,
+    low_mass: FloatArray,
+    high_mass: FloatArray,
 ) -> None:
     work, parts, capacity = memory
     least, most = possible_range(row, model, parts)
@@ -142,7 +148,7 @@ def add_up(parts: FloatArray, one: float, other: float) -> tuple[float, float]:
 
 
 @cuda.jit(device=True, fastmath=False)
-def possible_range(row: FloatArray, model: Any, parts: FloatArray) -> tuple[int, int]:
+def possible_range(row: FloatArray, model: OnDevice, parts: FloatArray) -> tuple[int, int]:
     """Least and most score of positive probability of the whole sum; whole numbers below 2**53 add up exactly."""
     starts, scores, _ = model
     least = most = 0.0
@@ -156,7 +162,7 @@ def possible_range(row: FloatArray, model: Any, parts: FloatArray) -> tuple[int,
 
 @cuda.jit(device=True, fastmath=False)
 def build_pmf(
-    row: FloatArray, model: Any, memory: Any, budget: float, ceiling: int
+    row: FloatArray, model: OnDevice, memory: OnDevice, budget: float, ceiling: int
 ) -> tuple[int, int, int, float, float]:
     """The pmf of the sum of all terms, by the whole block.
 

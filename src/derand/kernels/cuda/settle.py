@@ -8,7 +8,6 @@ only then the next one is queued.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,7 @@ from derand.kernels.cuda.blocks import (
     stream_rows,
 )
 from derand.kernels.cuda.cells import NOISE_CODES
-from derand.kernels.cuda.device import Stream, grant_shared
+from derand.kernels.cuda.device import OnDevice, Stream, grant_shared
 from derand.kernels.cuda.fourier import count_shared_bytes, invert_rows
 from derand.kernels.cuda.groups import count_shared_numbers, sum_in_global, sum_in_shared
 from derand.kernels.cuda.outcomes import sum_outcomes
@@ -48,7 +47,7 @@ class StumpRows:
         self._numbers = NOISE_CODES[edges.noise], float(edges.magnitude), whole, int(must_look)
         self._pmf_bytes = 8 * count_shared_numbers(order.size, stumps.groups.size - 1)
         self._states, self._log_failure = np.empty(rows.shape[0], dtype=np.int8), np.empty(rows.shape[0])
-        self._model: tuple[Any, ...] = ()
+        self._model: tuple[OnDevice, ...] = ()
 
     def settle(self) -> Failures:
         """Label and failing mass of each row."""
@@ -96,7 +95,7 @@ class StumpRows:
         return store
 
     def _list_launches(
-        self, stream: Stream, given: tuple[Any, ...], found: tuple[Any, ...]
+        self, stream: Stream, given: tuple[object, ...], found: tuple[OnDevice, ...]
     ) -> list[Callable[[], None]]:
         """Launches that build pmfs of the rows that are left, each with more memory than the one before."""
         size, n_rows, pmf_bytes = self._whole + 1, found[0].size, self._pmf_bytes

@@ -11,7 +11,6 @@ threads in pairs, and each of its products takes an exponential of an argument d
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import cuda, float64
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from derand._core.arrays import EPSILON, TINY, FloatArray, IntArray
 from derand.kernels import FLOOR, LOG_HALF, NEGLIGIBLE, STEEPEST
+from derand.kernels.cuda.device import OnDevice
 from derand.kernels.cuda.pmfs import (
     PARTS,
     TERMS_PER_TRIM,
@@ -89,7 +89,9 @@ def failures_in_global(
 
 
 @cuda.jit(device=True, fastmath=False)
-def _settle_row(row: int, given: Any, model: Any, memory: Any, state: StateArray, log_failure: FloatArray) -> None:
+def _settle_row(
+    row: int, given: OnDevice, model: OnDevice, memory: OnDevice, state: StateArray, log_failure: FloatArray
+) -> None:
     """The likelier side to fail first; the other one only where that did not settle it.
 
     Takes (table, thresholds, weights), (starts, both scores, both jumps, whole, steepest) and (work, parts, capacity).
@@ -118,7 +120,9 @@ def _settle_row(row: int, given: Any, model: Any, memory: Any, state: StateArray
 
 
 @cuda.jit(device=True, fastmath=False)
-def _log_tail(row: FloatArray, model: Any, threshold: int, steepest: int, weights: FloatArray, memory: Any) -> float:
+def _log_tail(
+    row: FloatArray, model: OnDevice, threshold: int, steepest: int, weights: FloatArray, memory: OnDevice
+) -> float:
     """Upper bound of log P(S <= threshold); -inf if and only if that is impossible, inf where the pmf did not fit."""
     (starts, scores, _), (work, parts, _) = model, memory
     terms = starts.size - 1

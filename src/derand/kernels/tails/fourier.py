@@ -15,12 +15,12 @@ Rounding and bounds: README.md, step 7.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import EPSILON, FloatArray, IntArray
+from derand._core.arrays import EPSILON, FloatArray, IntArray, Numbers
 from derand.kernels import LOG_HALF, STEEPEST
 from derand.kernels.compiling import compile_loop
 from derand.kernels.tails.costs import LAW_CELL, LAW_STUMP, MIN_TERMS_FOR_FOURIER
@@ -97,7 +97,7 @@ def make_batch(n_rows: int, terms: Terms, n_points: int) -> Batch:
     """Arrays for so many rows."""
     whole = {"side", "slot", "limit", "shift", "period_number"}
     kinds = {name: np.int64 if name in whole else np.float64 for name in Batch._fields[:-2]}
-    own: dict[str, NDArray[Any]] = {name: np.zeros(n_rows, dtype=kind) for name, kind in kinds.items()}
+    own: dict[str, Numbers] = {name: np.zeros(n_rows, dtype=kind) for name, kind in kinds.items()}
     return Batch(**own, weights=np.empty((n_rows, terms.scores.shape[1])), pairs=np.empty(n_points))
 
 

@@ -6,12 +6,11 @@ Cost per row: terms x cells x support. Contract and rounding argument: README.md
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from derand._core.arrays import EPSILON, TINY, FloatArray, IntArray
+from derand._core.arrays import EPSILON, TINY, FloatArray, IntArray, Numbers
 from derand.kernels import FLOOR, LOG_HALF, TILTED, Failures, rounding_bound
 
 HOLDS_ALL_PMFS = True
@@ -157,7 +156,7 @@ def _sum_per_term(cells: FloatArray, starts: IntArray) -> FloatArray:
     return np.add.reduceat(cells, starts[:-1], axis=1) if starts.size > 1 else np.zeros((cells.shape[0], 0))
 
 
-def _most_per_term(starts: IntArray, cells: NDArray[Any]) -> NDArray[Any]:
+def _most_per_term(starts: IntArray, cells: Numbers) -> Numbers:
     return np.maximum.reduceat(cells, starts[:-1], axis=-1) if starts.size > 1 else cells[..., :0]
 
 

@@ -149,7 +149,7 @@ def _descend(
 def _number_leaves(tree: int, first_split: int, n_splits: int, count: int, local: Local, room: _Tree) -> None:
     """Number the leaves of a tree by value, and collect those on either side of its splits."""
     _sort_keys(room.values, room.order, count)
-    offset, n_words = local.offsets[tree], local.start.size // (local.offsets.size - 1)
+    offset, n_words = local.offsets[tree], local.below.shape[1]
     local.offsets[tree + 1] = offset + count
     for at in range(n_splits - first_split):
         for word in range(n_words):
@@ -174,10 +174,9 @@ def _number_leaves(tree: int, first_split: int, n_splits: int, count: int, local
 
 
 @compile_loop(_nrt=False)
-def _group_splits(
-    tree: int, first: int, last: int, n_groups: int, forest: Forest, local: Local, room: _Tree, groups: IntArray
-) -> int:
+def _group_splits(tree: int, first: int, last: int, n_groups: int, local: Local, room: _Tree, groups: IntArray) -> int:
     """Sort the splits of a tree by column and cut, and accumulate what they exclude; how many groups there are then."""
+    n_words = local.below.shape[1]
     for split in range(first, last):
         room.keys[split - first] = int(local.asks[split]) * (1 << 32) + local.cuts[split] + (1 << 31)
     _sort_keys(room.keys, room.order, last - first)
@@ -187,18 +186,35 @@ def _group_splits(
         while at < last - first and local.asks[first + room.order[at]] == column:
             split = room.order[at]
             local.sorted_cuts[first + at] = local.cuts[first + split]
-            for word in range(local.start.size // (local.offsets.size - 1)):
+            for word in range(n_words):
                 before = local.above[first + at - 1, word] if at > begin else -1
                 local.above[first + at, word] = before & ~room.left[split, word]
             at += 1
         for k in range(at - 1, begin - 1, -1):
-            for word in range(local.start.size // (local.offsets.size - 1)):
+            for word in range(n_words):
                 after = local.below[first + k + 1, word] if k < at - 1 else -1
                 local.below[first + k, word] = after & ~room.right[room.order[k], word]
         groups[n_groups, 0], groups[n_groups, 1], groups[n_groups, 2] = tree, first + begin, at - begin
         groups[n_groups, 3], groups[n_groups, 4] = -1, column
         n_groups += 1
     return n_groups
+
+
+@compile_loop(_nrt=False)
+def _place_pair(tree: int, split: int, n_groups: int, local: Local, room: _Tree, groups: IntArray) -> None:
+    """Number the two leaves of a tree with one split, which is a group of its own: most trees that are left."""
+    offset, flip = local.offsets[tree], int(room.values[0] > room.values[1])
+    local.offsets[tree + 1] = offset + 2
+    for rank in range(2):
+        local.values[offset + rank], local.links[offset + rank] = room.values[rank ^ flip], room.links[rank ^ flip]
+    for word in range(local.below.shape[1]):
+        room.left[0, word] = 1 << flip if word == 0 else 0
+        room.right[0, word] = 2 >> flip if word == 0 else 0
+        local.start[tree * local.below.shape[1] + word] = room.left[0, word] | room.right[0, word]
+        local.above[split, word], local.below[split, word] = ~room.left[0, word], ~room.right[0, word]
+    room.order[0], local.sorted_cuts[split] = 0, local.cuts[split]
+    groups[n_groups, 0], groups[n_groups, 1], groups[n_groups, 2] = tree, split, 1
+    groups[n_groups, 3], groups[n_groups, 4] = -1, local.asks[split]
 
 
 @compile_loop(_nrt=False)
@@ -314,8 +330,12 @@ def compact(
         total -= least[at]
         first, first_group = last, n_groups
         last, count = _descend(int(forest.roots[at]), forest, region, label, sign, stack, active, local, first, room)
-        _number_leaves(tree, first, last, count, local, room)
-        n_groups = _group_splits(tree, first, last, n_groups, forest, local, room, groups)
+        if count == 2:
+            _place_pair(tree, first, n_groups, local, room, groups)
+            n_groups += 1
+        else:
+            _number_leaves(tree, first, last, count, local, room)
+            n_groups = _group_splits(tree, first, last, n_groups, local, room, groups)
         for group in range(first_group, n_groups):
             column = groups[group, 4]
             if region.kinds[column] == EITHER or region.kinds[column] == CATEGORY:

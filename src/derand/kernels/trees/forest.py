@@ -24,6 +24,8 @@ PLAIN, MISSING, EITHER, CATEGORY = range(4)
 NEVER_LOW, NEVER_HIGH = np.int32(2**31 - 1), np.int32(-(2**31))
 """Ends of an empty range: neither side of any split is taken."""
 LARGEST = 2**62
+_LOWEST = -np.finfo(np.float64).max
+"""An edge that parts what is missing from all numbers."""
 
 
 class Forest(NamedTuple):
@@ -130,13 +132,14 @@ def locate_row(row: int, forest: Forest, asked: Asked, size: float, region: Regi
             continue
         start, stop = forest.edge_starts[column], forest.edge_starts[column + 1]
         x, may_miss = asked.values[row, column], asked.may_miss[column] and asked.n_missing > 0
+        lowest = 1 if start < stop and forest.edges[start] <= _LOWEST else 0  # no number lies in the bin below
         if x != x:  # noqa: PLR0124 - NaN
             region.own[column], region.kinds[column] = -1, EITHER if may_miss else MISSING
-            region.first[column], region.last[column] = 0, stop - start
+            region.first[column], region.last[column] = lowest, stop - start
             continue
         own = bisect_right(x, start, stop, forest.edges) - start
         low, high = asked.low[row, column], asked.high[row, column]
-        first = own if low >= x else bisect_right(low, start, stop, forest.edges) - start
+        first = own if low >= x else max(bisect_right(low, start, stop, forest.edges) - start, lowest)
         last = own if high <= x else bisect_right(high, start, stop, forest.edges) - start
         if first < last and size < np.inf:
             measure = Measure(x, own, start, asked.units[column], asked.steps[column], asked.norm)

@@ -108,17 +108,16 @@ def decide_rows(
 ) -> Answers:
     """Whether each row stays on its side within its region."""
     asking, answers = _Asking(forest, asked, labels, limits), make_answers(asked)
-    every = np.arange(labels.size)
-    goals = asking.aim(every, sizes, np.full(every.size, budget))
+    every, budgets = np.arange(labels.size), np.full(labels.size, budget)
+    free = np.flatnonzero(asked.classes.any(axis=1))
+    if asked.n_changes != 1 or free.size < 2:
+        _decide_open(asking, every, sizes, budgets, answers)
+        return answers
+    goals = asking.aim(every, sizes, budgets)
     answers.bounds[:] = asking.walk(goals)
     is_open = answers.bounds < goals.limits
     answers.status[~is_open] = HOLDS
-    at = np.flatnonzero(is_open)
-    free = np.flatnonzero(asked.classes.any(axis=1))
-    if asked.n_changes == 1 and free.size > 1:
-        _decide_by_column(asking, at, free, sizes, np.full(every.size, budget), answers)
-    else:
-        _decide_open(asking, at, sizes, np.full(every.size, budget), answers)
+    _decide_by_column(asking, np.flatnonzero(is_open), free, sizes, budgets, answers)
     return answers
 
 

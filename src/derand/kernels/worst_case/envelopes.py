@@ -7,12 +7,12 @@ Must not know noises, models or what a multiplier is for. README.md, step 9, has
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
-from derand.kernels.compiling import compile_loop
+from derand.kernels.compiling import Compiled, compile_loop
 from derand.kernels.worst_case.curves import (
     Curves,
     FloatTable,
@@ -378,7 +378,7 @@ def _add_entries(
             _add_fine(at, shares, tables, slots, sums, first, last)
 
 
-def _make_adder(width: int) -> Any:
+def _make_adder(width: int) -> Compiled:
     """A loop over tables of one width: only a width that is known when it is compiled becomes vector instructions."""
 
     @compile_loop()

@@ -7,11 +7,11 @@ argument.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from derand._core.arrays import EPSILON, FloatArray, IntArray
+from derand._core.arrays import EPSILON, Entries, FloatArray, IntArray
 from derand.kernels.compiling import compile_loop
 from derand.kernels.worst_case import pieces_in_numpy
 from derand.kernels.worst_case.curves import Curves, FloatTable
@@ -90,7 +90,7 @@ def _fill_square(
 
 
 @compile_loop()
-def _round_down(value: float) -> Any:
+def _round_down(value: float) -> Entries:
     single = np.float32(value)
     return np.nextafter(single, np.float32(-np.inf)) if single > value else single
 

@@ -49,6 +49,8 @@ class Baseline(TypedDict):
     label: str
     description: str
     accuracy: float
+    balanced: float
+    """Its mean over the classes."""
 
 
 class Accuracy(TypedDict):
@@ -186,6 +188,9 @@ def compute(inputs: LabelInputs, scale: Scale, settings: ReportSettings) -> Accu
                 "label": baseline.label,
                 "description": baseline.description,
                 "accuracy": float(baseline.correct.mean()),
+                "balanced": float(
+                    np.mean([baseline.correct[inputs.truth == name].mean() for name in np.unique(inputs.truth)])
+                ),
             }
             for baseline in baselines
         ],
@@ -375,33 +380,70 @@ def draw_budgets(summary: Parts) -> Markup | None:
 
 def blocks(summary: Parts) -> list[ui.Block]:
     """Curves with their slider, and the same in numbers; LaTeX has them in per cent."""
-    scale, measure = summary["scale"], summary["accuracy"]["measure"]
-    radii = summary["table"]["radii"]
+    scale, measure, labels = summary["scale"], summary["accuracy"]["measure"], summary["data"]["has_labels"]
+    radii, is_curve = summary["table"]["radii"], len(scale["radii"]) > 1
     kinds = ["quoted" if radius == scale["quoted"] else "" for radius in radii]
     heads = [ui.Cell(format_exactly(radius), kind=kind) for radius, kind in zip(radii, kinds, strict=True)]
     lines: list[ui.Line] = [
         [shorten(row["label"]), *(ui.Cell(text, kind=kind) for text, kind in zip(row["text"], kinds, strict=True))]
         for row in summary["table"]["rows"]
     ]
-    label = "The same in numbers"
-    caption = f"{label}{', by radius' if len(scale['radii']) > 1 else ''}"
-    table = ui.Table([ui.Cell("radius", ui.quiet("radius")), *heads], lines, label, caption, "accuracy-table")
+    caption = f"The same in numbers{', by radius' if is_curve else ''}"
+    table = ui.Table([ui.Cell("radius", ui.quiet("radius")), *heads], lines, caption, caption, "accuracy-table")
     bare = [[cell.removesuffix("\N{NO-BREAK SPACE}%") for cell in line] for line in table.texts]
     title = f"{measure} in per cent; needs \\usepackage{{booktabs}}"
-    page = render(
-        "accuracy",
-        summary,
-        quoted_at=scale["radii"].index(scale["quoted"]),
-        draw_curves=draw_curves,
-        draw_budgets=draw_budgets,
-        style_of=style_of,
-        table=table.html(),
-    )
+    right = "right and " if labels else ""
+    change = "every change smaller than the radius" if is_curve else "all that is allowed"
+    if summary["threat"]["norm"] == 0:
+        change = "every change of so many numbers, to anything"
+    told = f"The share of rows whose answer is {right}proven to stay the same under {change}."
+    told += "" if labels else " No labels were given, so wrong answers count as well."
+    end = f"Radius {format_exactly(scale['quoted'])}, of which the text speaks, lies beyond the end of the charts."
+    pictures = [
+        (draw_curves(summary, roles), name, _list_legend(summary, roles))
+        for roles, name in (
+            (("all", "balanced", "baseline"), "All rows"),
+            (("class",), "Each class by itself"),
+            (("l0",) if _has_budgets(summary) else (), "With categories changed as well"),
+        )
+    ]
+    pictures.append((draw_budgets(summary), "By how many categories may change", []))
     return [
-        ui.Raw(page),
-        ui.in_markdown(ui.Heading(measure.capitalize()), table),
+        ui.on_page(
+            ui.Heading(f"{measure.capitalize()}{' over the radius' if is_curve else ''}", "accuracy"),
+            ui.Paragraph(told),
+            *([ui.Raw(render("slider", summary, quoted_at=scale["radii"].index(scale["quoted"])))] if is_curve else []),
+            ui.Group("charts", [ui.Figure(*picture) for picture in pictures]),
+            ui.Paragraph(end if scale["quoted"] > scale["end"] else "", "fine"),
+        ),
+        ui.in_markdown(ui.Heading(measure.capitalize())),
+        table,
+        ui.on_page(*list_baselines(summary)),
         ui.in_latex(ui.Table([f"radius ({summary['threat']['norm_text']})", *heads], bare, latex_title=title)),
     ]
+
+
+def _has_budgets(summary: Parts) -> bool:
+    return sum(one["role"] == "l0" for one in summary["accuracy"]["series"]) > 1
+
+
+def _list_legend(summary: Parts, roles: Sequence[str]) -> list[tuple[str, str]]:
+    chosen = [one for one in summary["accuracy"]["series"] if one["role"] in roles]
+    families = {role: [one for one in chosen if one["role"] == role] for role in roles}
+    return [(style_of(one, families[one["role"]]), shorten(one["label"], 40)) for one in chosen]
+
+
+def list_baselines(summary: Parts) -> list[ui.Block]:
+    """What the model is compared with, and how shares are rounded, folded."""
+    told = [
+        f"{one['label']}: {percent(one['accuracy'])} right. {one['description']}"
+        for one in summary["accuracy"]["baselines"]
+    ]
+    small = (
+        "Shares are cut after one decimal, never rounded up: a share and what is computed from it elsewhere may differ "
+        "by 0.1. Between the points that were computed curves are drawn below the truth, never above."
+    )
+    return [ui.Details("", [ui.Bullets([*told, small], "fine")], summary="The baselines, and how shares are rounded")]
 
 
 SECTION = ui.Section("accuracy", lambda s: s["accuracy"]["measure"].capitalize(), blocks)

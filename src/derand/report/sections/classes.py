@@ -303,7 +303,7 @@ def _describe_rivals(
     else:
         told.append(f"Every answer is proven {where}.")
     most = max(pairs, key=lambda pair: pair["n_rows"])
-    told.append(f"The rival of most rows: {plural(most['n_rows'], 'row')} between {_join(most)}.")
+    told.append(f"The runner-up of most rows: {plural(most['n_rows'], 'row')} between {_join(most)}.")
     n_classes = inputs.subject.classes.size
     never = n_classes * (n_classes - 1) // 2 - len(pairs)
     if never:
@@ -407,6 +407,7 @@ def blocks(summary: Parts) -> list[ui.Block]:
         pairs=pairs.html(),
     )
     return [
+        ui.on_page(ui.Heading("Which class is taken for which", "classes")),
         ui.Raw(page),
         ui.in_markdown(
             *(ui.Heading("Which class is taken for which") for _ in confusion),

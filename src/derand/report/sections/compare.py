@@ -145,7 +145,8 @@ def read_other(other: object, X: object, inputs: LabelInputs, asked: ReportSetti
 
     A rule that was asked for holds for both, and so does a report on the model as deployed, without its noise.
     """
-    from derand.estimators import CertifiedClassifier, certify_encoded, encode_rows
+    from derand.estimators import CertifiedClassifier
+    from derand.fitted import certify_encoded, encode_rows
 
     if not isinstance(other, CertifiedClassifier) or not hasattr(other, "ensemble_"):
         raise TypeError(f"`compare` must be a fitted classifier of derand, got {type(other).__name__}.")
@@ -232,6 +233,13 @@ def _translate(threat: Threat, subject: Subject, other: CertifiedClassifier, pla
         for column, codes in threat.may_become.items()
         if int(column) in at
     }
+    for column, (left, sign, right, tolerance) in threat.linked.items():
+        if any(int(one) not in at for one in (column, left, right)):
+            raise ValueError(
+                f"`linked` of Threat names {subject.names[int(column)]!r}, which follows from columns that the other "
+                "model does not have all: leave that model out, or the link."
+            )
+        kept.setdefault("linked", {})[at[int(column)]] = at[int(left)], sign, at[int(right)], tolerance
     takes_gaps = bool(other.ensemble_.missing_features)
     return replace(
         threat,

@@ -273,11 +273,11 @@ def _describe_proofs(inputs: LabelInputs, counts: dict[str, int]) -> str:
 
 def _describe_exact(inputs: LabelInputs) -> str:
     """Why a radius is a proof."""
-    law = "the law of the score under noise"
+    law = "the distribution of the score under noise"
     if inputs.subject.model.weights is not None:
-        law = "each member's law under noise"
+        law = "each member's distribution under noise"
     elif inputs.subject.classes.size > 2:
-        law = "the law of the difference to every rival under noise"
+        law = "the distribution of the difference to every other class under noise"
     if inputs.plain.rule == "mean" or inputs.subject.model.is_linear:
         return "Nothing is sampled: the bound covers every change that is allowed, and rounding errs on the safe side."
     return f"Nothing is sampled: {law} is computed exactly, and rounding errs on the safe side."
@@ -380,7 +380,9 @@ def _list_not_read(names: list[str]) -> str:
     if not names:
         return ""
     more = f" and {len(names) - _LISTED_NAMES} more" if len(names) > _LISTED_NAMES else ""
-    return ", ".join(f"“{shorten(name, 30)}”" for name in names[:_LISTED_NAMES]) + f"{more}: they may change at will"
+    return (
+        ", ".join(f"“{shorten(name, 30)}”" for name in names[:_LISTED_NAMES]) + f"{more}: they may change to anything"
+    )
 
 
 def blocks(summary: Mapping[str, Any]) -> list[ui.Block]:
@@ -394,4 +396,6 @@ def blocks(summary: Mapping[str, Any]) -> list[ui.Block]:
     ]
 
 
-SECTION = ui.Section("computed", lambda s: "How computed", blocks)
+SECTION = ui.Section(
+    "computed", lambda s: "How computed", blocks, "model, noise, rule, proofs, checksums, versions, and what words mean"
+)

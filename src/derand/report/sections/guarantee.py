@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple, TypedDict
+from typing import NamedTuple, TypedDict
+
+import numpy as np
 
 from derand._core.text import (
     format_count,
@@ -17,14 +18,13 @@ from derand._core.text import (
     shorten,
 )
 from derand.explain import multiply_down
-from derand.metrics import RadiusFigures, describe_costs
-from derand.report import _blocks as ui
+from derand.metrics import describe_costs
 from derand.report._facts import RuleFacts, Scale, ThreatFacts
 from derand.report._inputs import IntervalInputs, LabelInputs
 from derand.report._markup import percent
 from derand.report.sections.accuracy import Accuracy
 from derand.report.sections.intervals import Spread
-from derand.report.sections.limits import VerdictCount, Verdicts
+from derand.report.sections.limits import Verdicts
 from derand.report.sections.predictions import Answers, Errors, name_constant
 from derand.report.sections.radii import Radii
 from derand.report.sections.shapes import Shape
@@ -45,10 +45,25 @@ class HeadlineNumber(TypedDict):
     note: str
 
 
+class AnswerBar(TypedDict):
+    """What is known of the rows with an answer, the first one of all rows."""
+
+    name: str
+    n_rows: int
+    holds: int
+    flips: int
+    undecided: int
+
+
 class Guarantee(TypedDict):
     """What is proven, in words."""
 
+    question: str
+    statements: list[str]
+    """The answer, and what else is proven."""
     paragraph: str
+    """The statements in one."""
+    bars: list[AnswerBar]
     measure: str
     limits: list[str]
     numbers: list[HeadlineNumber]
@@ -82,9 +97,9 @@ def _give_example(inputs: LabelInputs, scale: Scale, feature: int) -> str:
 def compute(
     inputs: LabelInputs, scale: Scale, radii: Radii, accuracy: Accuracy, shapes: list[Shape], words: Words
 ) -> Guarantee:
-    """The paragraph, how size is measured (the most important feature is the example), the limits, the headlines."""
+    """Question and answer, how size is measured (the most important feature is the example), limits, headlines."""
     at = scale["radii"].index(scale["quoted"])
-    curves = {one["key"]: one["values"] for one in accuracy["series"]}
+    curves, bars = {one["key"]: one["values"] for one in accuracy["series"]}, _count_bars(inputs, scale["quoted"])
     share = curves["all"][at]
     if words.verdicts is None:
         sentences = [_describe_share(inputs, scale, share)]
@@ -93,28 +108,64 @@ def compute(
             also = f"If any one of its categories may become anything at the same time, {left} of the rows remain."
             sentences.append(also)
         sentences.append("This is proven and not tested.")
-        numbers = _list_numbers(inputs, scale, radii, curves, at)
+        numbers = [*_count_known(bars[0], ""), *_list_numbers(inputs, scale, radii, curves, at)]
     else:
         sentences = [words.verdicts["sentence"]]
         if inputs.truth is not None:
             sentences.append(f"For {_count_share(share, inputs)} the answer is right and proven to hold.")
         sentences.append("What holds is proven and not tested; what flips was tried on the model.")
-        numbers = _count_verdicts(words.verdicts["counts"][0])
+        numbers = _count_known(bars[0], ", within the limits")
     if words.answers is not None:
         constant = name_constant(words.answers["figures"])
         for one in numbers:
             one["note"] += f"; {constant}" if one["name"] in _SHARES else ""
-        numbers = [*_list_answers(words.answers), *numbers]
+        numbers = [*numbers, *_list_answers(words.answers)]
     measure, foremost = describe_measure(inputs), _choose_example(inputs, shapes)
     if measure and foremost is not None and scale["quoted"] > 0 and inputs.threat.norm != 0:
         measure = f"{measure} {_give_example(inputs, scale, foremost)}".rstrip()
     measure = " ".join(filter(None, [measure, _describe_scale(scale)]))
     return {
+        "question": f"Can a {_name_change(inputs, scale)} flip any of these {plural(inputs.n_rows, 'decision')}?",
+        "statements": [*sentences, *([measure] if measure else [])],
         "paragraph": " ".join(sentences),
+        "bars": bars,
         "measure": measure,
         "limits": _list_limits(inputs, scale),
         "numbers": numbers,
     }
+
+
+def _name_change(inputs: LabelInputs, scale: Scale) -> str:
+    """The changes that the question asks about."""
+    if inputs.threat.norm is not None and not scale["quoted"]:
+        return "change that is allowed"
+    return describe_covered(None if inputs.threat.norm is None else scale["quoted"], inputs.threat.norm).rstrip(",")
+
+
+def _count_bars(inputs: LabelInputs, radius: float) -> list[AnswerBar]:
+    """How many rows are proven to hold, flip, or neither: of all, and of each answer, the most frequent first."""
+    plain = inputs.plain
+    if plain.verdict is not None:
+        holds, flips = plain.verdict == "holds", plain.verdict == "flips"
+    else:
+        holds = (plain.radius >= radius) & (plain.radius > 0)
+        flips = np.zeros_like(holds) if plain.attacked is None else ~holds & (plain.attacked < radius)
+    every = [("all rows", np.ones(inputs.n_rows, dtype=bool))]
+    every += sorted(
+        ((str(name), np.asarray(plain.label == name)) for name in inputs.subject.classes.tolist()),
+        key=lambda one: -int(one[1].sum()),
+    )
+    return [
+        {
+            "name": name,
+            "n_rows": int(at.sum()),
+            "holds": int((holds & at).sum()),
+            "flips": int((flips & at).sum()),
+            "undecided": int((at & ~holds & ~flips).sum()),
+        }
+        for name, at in every
+        if at.any()
+    ]
 
 
 def _choose_example(inputs: LabelInputs, shapes: list[Shape]) -> int | None:
@@ -152,7 +203,7 @@ def _describe_share(inputs: LabelInputs, scale: Scale, share: float) -> str:
     if scale["quoted"] == 0:
         return f"{start} no change of the row's numbers that is small enough{also} can alter {answer}."
     size = describe_size(inputs, scale["quoted"])
-    return f"{start} no change {size}{also} can alter {answer}, whoever makes the change."
+    return f"{start} no change {size}{also} can alter {answer}."
 
 
 def _list_limits(inputs: LabelInputs, scale: Scale) -> list[str]:
@@ -220,19 +271,7 @@ def _list_numbers(
         if math.isinf(float(radii["median"])):
             note = f"no change of numbers can flip half of {whose} or more"
         numbers.append({"name": "Median radius", "value": format_short_down(float(radii["median"])), "note": note})
-    if "certified" in radii and inputs.subject.model.numerical_features and len(inputs.certificates) == 1:
-        numbers += _list_average(radii["certified"])
     return numbers
-
-
-def _list_average(radii: RadiusFigures) -> list[HeadlineNumber]:
-    """The average radius of rows that have one; how many have no limit is told beside it."""
-    if radii["average_of_others"] is None:
-        return []
-    note = "wrong answers count 0"
-    if radii["unbounded_rows"]:
-        note = f"{percent(radii['unbounded_share'])} of the rows have no limit and are left out; {note}"
-    return [{"name": "Average radius", "value": format_short_down(radii["average_of_others"]), "note": note}]
 
 
 def _list_answers(answers: Answers) -> list[HeadlineNumber]:
@@ -256,12 +295,15 @@ def _list_answers(answers: Answers) -> list[HeadlineNumber]:
     ]
 
 
-def _count_verdicts(count: VerdictCount) -> list[HeadlineNumber]:
-    total = f"of {plural(count['n_rows'], 'decision')}"
+def _count_known(bar: AnswerBar, where: str) -> list[HeadlineNumber]:
+    """What is known of all rows; within a radius flips are told where some were found."""
+    total = f"of {plural(bar['n_rows'], 'decision')}{where}"
+    found: list[HeadlineNumber] = [{"name": "Proven to hold", "value": format_count(bar["holds"]), "note": total}]
+    if where or bar["flips"]:
+        found.append({"name": "Can be flipped", "value": format_count(bar["flips"]), "note": total})
     return [
-        {"name": "Can be flipped", "value": format_count(count["flips"]), "note": f"{total}, within the limits"},
-        {"name": "Proven to hold", "value": format_count(count["holds"]), "note": f"{total}, within the limits"},
-        {"name": "Undecided", "value": format_count(count["undecided"]), "note": "neither proof nor flip found"},
+        *found,
+        {"name": "Undecided", "value": format_count(bar["undecided"]), "note": "neither proven nor found to flip"},
     ]
 
 
@@ -271,12 +313,10 @@ def compute_for_regression(inputs: IntervalInputs, moves: Spread, errors: Errors
     half, nine, most = (format_short_up(float(moves[key])) for key in ("half_of_rows", "nine_in_ten", "largest"))
     others = ""
     if threat["l0"] or threat["missing"]:
-        others = " That holds also where categories change or numbers go missing at the same time, as said below."
+        others = "That holds also where categories change or numbers go missing at the same time, as said below."
     missed = ""
     if errors is not None:
-        missed = (
-            f" Without any change, answers miss the truth by {format_short(errors['mean_absolute'], 3)} on average."
-        )
+        missed = f"Without any change, answers miss the truth by {format_short(errors['mean_absolute'], 3)} on average."
     numbers: list[HeadlineNumber] = [
         {"name": "Half of the rows move by", "value": half, "note": f"at most, under any {change}".rstrip(",")},
         {"name": "Nine rows in ten move by", "value": nine, "note": "at most"},
@@ -285,41 +325,21 @@ def compute_for_regression(inputs: IntervalInputs, moves: Spread, errors: Errors
     if errors is not None:
         note = "root of the mean square, without any change"
         numbers.append({"name": "Error", "value": format_short(errors["rmse"]), "note": note})
+    first = (
+        f"For half of the rows no {change} moves the answer by more than {half}, for nine rows in ten by no more "
+        f"than {nine}, and for none of these {plural(inputs.n_rows, 'row')} by more than {most}."
+    )
+    measure, sentences = describe_measure(inputs), [text for text in (first, others, missed) if text]
     return {
-        "paragraph": (
-            f"For half of the rows no {change} moves the answer by more than {half}, for nine rows in ten by no more "
-            f"than {nine}, and for none of these {plural(inputs.n_rows, 'row')} by more than {most}.{others}{missed}"
-        ),
-        "measure": describe_measure(inputs),
+        "question": f"How far can a {change.rstrip(',')} move the answers to these {plural(inputs.n_rows, 'row')}?",
+        "statements": [*sentences, *([measure] if measure else []), "This is proven and not tested."],
+        "paragraph": " ".join(sentences),
+        "bars": [],
+        "measure": measure,
         "limits": [
             "An interval says where the answer of the model stays, not where the truth lies.",
             "Changes that are larger, or of another kind than those that are named, are not covered.",
-            "What is proven is proven of these rows. Of other rows it says nothing, however alike they are.",
+            "The proofs are about these rows. They say nothing about other rows, however similar.",
         ],
         "numbers": numbers,
     }
-
-
-def blocks(summary: Mapping[str, Any]) -> list[ui.Block]:
-    """Headline numbers, the guarantee, what is not guaranteed, and what is left out."""
-    found, title = summary["guarantee"], "What is not guaranteed"
-    is_classifier = "scale" in summary
-    left_out = ui.Details(
-        "limits", [ui.Bullets(summary["left_out"], test="left-out")], summary="What is left out, and why"
-    )
-    return [
-        ui.on_page(
-            ui.Heading("What is guaranteed", "guarantee"),
-            ui.FactList([(one["name"], one["value"], one["note"]) for one in found["numbers"]], "numbers"),
-        ),
-        ui.Paragraph(found["paragraph"], "statement", "guarantee"),
-        ui.Paragraph(found["measure"], "fine")
-        if is_classifier
-        else ui.Paragraph(" ".join(summary["threat"]["sentences"]), "fine", "threat"),
-        *([ui.in_markdown(ui.Heading(title))] if is_classifier else []),
-        ui.Group("limits", [ui.on_page(ui.Heading(title, level=3)), ui.Bullets(found["limits"], test="limits")]),
-        *([ui.on_page(left_out)] if summary["left_out"] else []),
-    ]
-
-
-SECTION = ui.Section("guarantee", lambda s: "Guarantee", blocks)

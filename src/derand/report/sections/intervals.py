@@ -27,6 +27,7 @@ from derand.report._markup import name_row, render
 from derand.report._packing import pack_listed
 from derand.report._settings import ReportSettings
 from derand.report.sections.predictions import Errors
+from derand.report.sections.rows import FOLDED_ROWS
 from derand.report.sections.what_if import WhatIf
 
 
@@ -446,7 +447,11 @@ def row_blocks(summary: Parts) -> list[ui.Block]:
     has_radius = summary["tolerance"] is not None
     table = [_list_row(row, with_radius=has_radius) for row in summary["rows"]["table"]]
     head = _list_head(summary, with_radius=has_radius)
-    return [ui.Raw(render("interval_rows", summary, head=head, table=table))]
+    title = "A sample of the rows" if summary["rows"]["sampled"] else "All rows"
+    return [
+        ui.on_page(ui.Heading(title, "rows")),
+        ui.Raw(render("interval_rows", summary, head=head, table=table)),
+    ]
 
 
 def list_data(summary: Parts) -> dict[str, object]:
@@ -482,6 +487,6 @@ def _list_row(row: IntervalRow, *, with_radius: bool = False) -> list[str]:
 
 
 SECTION = ui.Section("intervals", lambda s: "Intervals", blocks)
-WIDEST = ui.Section("widest", lambda s: "Widest rows", widest_blocks)
+WIDEST = ui.Section("widest", lambda s: "Widest rows", widest_blocks, "the rows that a change moves farthest")
 TOLERANCE = ui.Section("tolerance", lambda s: "Tolerance" if s["tolerance"] else "", tolerance_blocks)
-ROWS = ui.Section("rows", lambda s: "Rows" if s["rows"]["sampled"] else "All rows", row_blocks)
+ROWS = ui.Section("rows", lambda s: "Rows" if s["rows"]["sampled"] else "All rows", row_blocks, FOLDED_ROWS)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TypedDict
 
 import numpy as np
-from markupsafe import Markup
 
 from derand._core.arrays import BoolArray, FloatArray
 from derand._core.text import format_count, format_exactly, format_move, format_short, join_words, plural, shorten
@@ -15,7 +14,6 @@ from derand.certificates import Certificates, Verifier, certify, find_labels, re
 from derand.explain import Names, describe_change
 from derand.metrics import encode_labels
 from derand.report import _blocks as ui
-from derand.report._charts import WIDTH, Frame, wrap_svg
 from derand.report._inputs import LabelInputs
 from derand.report._markup import name_row, render
 from derand.report.sections import accuracy
@@ -118,7 +116,7 @@ MAX_WITNESSES = 20
 _DIGITS = 6
 _SAID = 5
 _NAMED = 12
-_LISTED_FLIPS, _NAMED_OTHERS = 12, 2
+_LISTED_FLIPS, _NAMED_OTHERS, _FEW = 12, 2, 6
 _LISTED_CHANGES = 6
 
 
@@ -156,25 +154,24 @@ def _summarize_flips(inputs: LabelInputs) -> Flips:
     }
 
 
-def _tabulate_flips(flips: Flips) -> list[ui.Block]:
-    """The same as sentences and a table, the most frequent first."""
+def list_flips(flips: Flips, most: int) -> list[ui.Block]:
+    """By which columns and directions answers flip, the most frequent first."""
     if not flips["columns"]:
         return []
     lines: list[ui.Line] = []
-    for one in flips["columns"][:_LISTED_FLIPS]:
-        answers = f"{shorten(one['label'], 30)} → {shorten(one['flipped'], 30)}"
+    for one in flips["columns"][:most]:
+        answers = f"{shorten(one['label'], 20)} → {shorten(one['flipped'], 20)}"
         counts = [format_count(one["n_alone"]), format_count(one["n_together"])]
-        lines.append(
-            [shorten(one["column"], 40), one["direction"], answers, *counts, ", ".join(one["others"][:_NAMED_OTHERS])]
-        )
-    head = ["column", "direction", "answer", "alone", "with others", "which others"]
-    title = "Which columns flip answers; each row is counted once, by the change that was found"
-    seen = "also to values that training did not see" if flips["unseen"] else "to values that training saw alone"
-    return [
-        ui.Bullets(flips["sentences"][:_LISTED_FLIPS], test="flip-sentences"),
-        ui.Table(head, lines, title, test="flip-table"),
-        ui.Paragraph(f"Categories may change {seen}.", kind="fine"),
-    ]
+        lines.append([ui.name_cell(f"{shorten(one['column'], 40)} {one['direction']}", 40), answers, *counts])
+        if most > _FEW:
+            lines[-1].append(", ".join(one["others"][:_NAMED_OTHERS]))
+    head = ["column and direction", "answer", "alone", "with others", *(["which others"] if most > _FEW else [])]
+    told = "Each row is counted once, by the change that was found."
+    if any(one["direction"].startswith("to ") for one in flips["columns"]):
+        seen = "also to values that training did not see" if flips["unseen"] else "to values that training saw alone"
+        told += f" Categories may change {seen}."
+    table = ui.Table(head, lines, "What flips answers", "What flips answers", "flip-table", "numeric worded-first")
+    return [ui.Group("said", [table, ui.Paragraph(told, "fine")])]
 
 
 def _count(inputs: LabelInputs, name: str, at: BoolArray) -> VerdictCount:
@@ -336,26 +333,6 @@ def write_number(value: float) -> str:
     return format_short(value, _DIGITS)
 
 
-def draw_verdicts(summary: Parts) -> Markup:
-    """Where limits alone say what may change: which share of all rows, and of each class, holds or flips, as bars."""
-    counts = summary["verdicts"]["counts"]
-    frame = Frame(WIDTH, 20 + 34 * len(counts), (0.0, 1.0), (0.0, 1.0), 118, 12, 6, 6)
-    body = []
-    for k, count in enumerate(counts):
-        y, start = frame.top + 34 * k, 0
-        body.append(frame.name(y + 17, count["name"], 17))
-        for kind, size in (("right", count["holds"]), ("faint", count["undecided"]), ("wrong", count["flips"])):
-            left, right = (frame.x(rows / count["n_rows"]) for rows in (start, start + size))
-            width = round(right - left, 1)
-            body += [f'<rect class="bar-{kind}" x="{left}" y="{y}" width="{width}" height="24"/>'] if size else []
-            start += size
-    told = "; ".join(
-        f"{count['name']}: {count['holds']} hold, {count['flips']} flip, {count['undecided']} undecided"
-        for count in counts
-    )
-    return wrap_svg(frame, "".join(body), "Answers that hold and flip within the limits", told)
-
-
 def blocks(summary: Parts) -> list[ui.Block]:
     """How many rows hold, flip or are undecided, and which share is right and proven; in text also the changes."""
     verdicts = summary["verdicts"]
@@ -364,26 +341,28 @@ def blocks(summary: Parts) -> list[ui.Block]:
         prefix = "class " if at else ""
         name = ui.Cell(prefix + one["name"], prefix + shorten(one["name"], 30), title=one["name"])
         lines.append([name, *ui.count_cells(one["n_rows"], one["flips"], one["holds"], one["undecided"])])
-    page = {"rows": ui.quiet("rows"), "all": "all", "can be flipped": "can flip", "proven to hold": "hold"}
+    page = {"rows": ui.quiet("true class"), "all": "all", "can be flipped": "can flip", "proven to hold": "hold"}
     head = [ui.Cell(name, shown) for name, shown in (page | {"undecided": "undecided"}).items()]
     title = "answers within the limits; needs \\usepackage{booktabs}"
     counts = ui.Table(head, lines, "Answers within the limits", test="verdict-table", latex_title=title)
-    changes, flips = _tabulate_witnesses(verdicts["witnesses"]), _tabulate_flips(verdicts["flips"])
+    changes, flips = _tabulate_witnesses(verdicts["witnesses"]), verdicts["flips"]
     proven = "right and proven to hold" if summary["data"]["has_labels"] else "proven to hold"
     shares = [[row["label"], *row["text"]] for row in summary["table"]["rows"]]
+    label = f"Share of rows whose answer is {proven}"
     return [
-        ui.Raw(render("limits", summary, chart=draw_verdicts(summary), verdicts=counts.html())),
-        ui.Raw(ui.write_html(flips)),
+        ui.on_page(ui.Heading("Within the limits", "accuracy")),
+        ui.in_markdown(ui.Heading("Within the limits")),
+        counts,
+        *([ui.Bullets(flips["sentences"][:_LISTED_FLIPS], "findings", "flip-sentences")] if flips["columns"] else []),
+        *list_flips(flips, _LISTED_FLIPS),
         ui.in_markdown(
-            ui.Heading("Within the limits"),
-            counts,
-            *flips,
             *(ui.Heading("Changes within the limits that flip an answer") for _ in changes),
             *changes,
             ui.Heading(summary["accuracy"]["measure"].capitalize()),
-            ui.Table([proven, "share"], shares),
         ),
-        ui.in_latex(counts, *changes),
+        ui.Table([ui.Cell(proven, ui.quiet("rows")), "share"], shares, label, label, "accuracy-table"),
+        ui.on_page(*accuracy.list_baselines(summary)),
+        ui.in_latex(*changes),
     ]
 
 
@@ -406,4 +385,8 @@ def _tabulate_witnesses(witnesses: list[Witness]) -> list[ui.Table]:
 
 
 SECTION = ui.Section("accuracy", lambda s: "Within the limits", blocks)
-WITNESSES = ui.Section("witnesses", lambda s: "Changes that flip", lambda s: [ui.Raw(render("witnesses", s))])
+WITNESSES = ui.Section(
+    "witnesses",
+    lambda s: "Changes that flip",
+    lambda s: [ui.on_page(ui.Heading("Changes that flip an answer", "witnesses")), ui.Raw(render("witnesses", s))],
+)

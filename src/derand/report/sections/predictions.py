@@ -250,7 +250,7 @@ def judge_errors(errors: Errors | None, n_rows: int) -> Banner | None:
     }
 
 
-def _list_errors(errors: Errors) -> list[list[str]]:
+def list_errors(errors: Errors) -> list[list[str]]:
     """Lines of the table: what, this model's, that of the constant answer."""
     lines = [
         ["Root of the mean square error", format_short(errors["rmse"]), format_short(errors["constant_rmse"])],
@@ -357,9 +357,11 @@ def error_blocks(summary: ErrorParts) -> list[ui.Block]:
     return [
         ui.Heading("Are the answers any good?", "errors"),
         ui.on_page(ui.Paragraph(told)),
-        ui.Table(head, _list_errors(errors), "Errors of the answers", test="errors"),
+        ui.Table(head, list_errors(errors), "Errors of the answers", test="errors"),
     ]
 
 
-SECTION = ui.Section("answers", lambda s: "The answers" if s["answers"] else "", blocks)
+SECTION = ui.Section(
+    "answers", lambda s: "The answers" if s["answers"] else "", blocks, "figures with intervals, calibration"
+)
 ERRORS = ui.Section("errors", lambda s: "Any good?" if s["errors"] else "", error_blocks)

@@ -25,7 +25,7 @@ from derand.report._charts import (
 )
 from derand.report._facts import Facts, Scale, Size
 from derand.report._inputs import LabelInputs
-from derand.report._markup import render
+from derand.report._markup import percent
 
 
 class Radii(TypedDict):
@@ -129,11 +129,38 @@ def draw_histogram(summary: Parts) -> Markup | None:
 
 def blocks(summary: Parts) -> list[ui.Block]:
     """The histogram, and typical radii; of the page alone."""
-    return [ui.Raw(render("radii", summary, chart=draw_histogram(summary)))]
+    found, counts, labels = summary["radii"], summary["histogram"], summary["data"]["has_labels"]
+    facts = [
+        (f"Median{' of all rows, right or wrong' if labels else ''}", cut_radius(found["median"])),
+        ("Nine rows in ten have at least", cut_radius(found["tenth"])),
+        ("Smallest and largest", f"{cut_radius(found['smallest'])} – {cut_radius(found['largest'])}"),
+        ("Rows for which nothing is certified", format_count(counts["nothing_certified"])),
+    ]
+    if "certified" in found and found["certified"]["unbounded_rows"]:
+        share = (
+            f"{format_count(found['certified']['unbounded_rows'])} ({percent(found['certified']['unbounded_share'])})"
+        )
+        facts.insert(1, ("Right and without a limit", share))
+    if "certified" in found and found["certified"]["average_of_others"] is not None:
+        average, median = found["certified"]["average_of_others"], found["certified"]["median_of_others"]
+        name = "Average and median of those with a limit, wrong answers as 0"
+        facts.insert(2, (name, f"{cut_radius(average)}, {cut_radius(median or 0.0)}"))
+    if counts["beyond"]:
+        facts.append(("Rows beyond the end of the chart", format_count(counts["beyond"])))
+    if counts["cannot_flip"]:
+        allowed = "allowed " if summary["threat"]["bounded"] else ""
+        facts.append((f"Rows that no {allowed}change of numbers can flip", format_count(counts["cannot_flip"])))
+    legend = [("bar-right", "right answers"), ("bar-wrong", "wrong answers")] if labels else []
+    return [
+        ui.on_page(
+            ui.Heading("How large the radii are", "radii"),
+            ui.Group("beside", [ui.Figure(draw_histogram(summary), legend=legend), ui.FactList(facts)]),
+        )
+    ]
 
 
 def _link(summary: Parts) -> str:
     return "Radii" if summary["histogram"]["right"] or summary["histogram"]["wrong"] else ""
 
 
-SECTION = ui.Section("radii", _link, blocks)
+SECTION = ui.Section("radii", _link, blocks, "median, smallest and largest, a histogram")

@@ -488,7 +488,7 @@ def draw_law(row: RowFacts, law: Law, axis: LawAxis, at: int) -> Markup:
         ),
         frame.ticks(_law_ticks(axis), f"score under noise, {_name_points(axis)} above the threshold"),
     ]
-    title = f"Law of the score of row {row['name'] or row['row']}"
+    title = f"Distribution of the score of row {row['name'] or row['row']}"
     told = "Most of it lies on the answer's side of the threshold, or all of it, where the answer is sure"
     if law["percentile"]:
         told = f"The part on the wrong side of the threshold has probability {row['failure_text']}"
@@ -517,9 +517,16 @@ def _name_points(axis: LawAxis) -> str:
     return "points" if axis["points"] == 1 else "log-odds"
 
 
+FOLDED_ROWS = "a table to sort, filter and search, and the details of each row"
+
+
 def blocks(summary: Parts) -> list[ui.Block]:
     """The table with its controls, and the details of the row that is picked; of the page alone."""
-    return [ui.Raw(render("rows", summary, quoted_at=locate_quoted(summary), draw_law=draw_law))]
+    title = "A sample of the rows" if summary["rows"]["sampled"] else "All rows"
+    return [
+        ui.on_page(ui.Heading(title, "rows")),
+        ui.Raw(render("rows", summary, quoted_at=locate_quoted(summary), draw_law=draw_law)),
+    ]
 
 
 def locate_quoted(summary: Facts) -> int:
@@ -551,4 +558,4 @@ def list_data(summary: Parts) -> dict[str, object]:
     }
 
 
-SECTION = ui.Section("rows", lambda s: "Rows" if s["rows"]["sampled"] else "All rows", blocks)
+SECTION = ui.Section("rows", lambda s: "Rows" if s["rows"]["sampled"] else "All rows", blocks, FOLDED_ROWS)

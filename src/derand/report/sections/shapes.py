@@ -15,7 +15,7 @@ from derand.explain import Contributions
 from derand.model import AdditiveEnsemble, Term
 from derand.report import _blocks as ui
 from derand.report._charts import Frame, choose_ticks, wrap_svg
-from derand.report._inputs import LabelInputs
+from derand.report._inputs import Inputs
 from derand.report._markup import render
 from derand.tables import format_days
 
@@ -73,11 +73,11 @@ SHAPE_BINS = 40
 MAX_CATEGORIES = 12
 _IMPORTANCE_ROWS = 20_000
 _SHAPE_WIDTH, _SHAPE_HEIGHT = 300, 176
-_OF_LINES = "The model is linear: its shapes are lines, pushes are told from the mean of these rows, no laws are shown."
+_OF_LINES = "The model is linear: its shapes are lines, and pushes are measured from the mean of these rows."
 _OF_TREES = "Trees join many columns: what each adds depends on the others, so there are no shapes and no pushes."
 
 
-def rank_terms(inputs: LabelInputs, model: AdditiveEnsemble) -> list[tuple[float, Term]]:
+def rank_terms(inputs: Inputs, model: AdditiveEnsemble) -> list[tuple[float, Term]]:
     """Terms with their importance, how much their score varies over the rows, from most to least."""
     some = inputs.matrix[:: max(1, inputs.n_rows // _IMPORTANCE_ROWS)]
     ranked = []
@@ -88,19 +88,21 @@ def rank_terms(inputs: LabelInputs, model: AdditiveEnsemble) -> list[tuple[float
     return [(spread, term) for spread, _, term in ranked]
 
 
-def compute(inputs: LabelInputs, limit: int) -> list[Shape]:
+def compute(inputs: Inputs, limit: int) -> list[Shape]:
     """The shapes of the most important features; none for votes and trees, and none of several features together."""
-    model = inputs.subject.additive
+    model = inputs.subject.shaped
     if model is None or model.has_trees:
         return []
     measured = Contributions(model, inputs.subject.points, inputs.matrix)
+    if model.offset is not None:  # numbers are told from their mean
+        measured.neutral = {term.features: float(term.score_rows(inputs.matrix).mean()) for term in model.terms}
     return [
         (_describe_steps if term.axes else _describe_table)(inputs, term, measured, importance)
         for importance, term in [one for one in rank_terms(inputs, model) if len(one[1].features) == 1][:limit]
     ]
 
 
-def _describe_steps(inputs: LabelInputs, term: Term, measured: Contributions, importance: float) -> NumericalShape:
+def _describe_steps(inputs: Inputs, term: Term, measured: Contributions, importance: float) -> NumericalShape:
     ((feature, edges),) = term.axes
     subject, every = inputs.subject, inputs.matrix[:, feature]
     column = every[~np.isnan(every)]
@@ -145,7 +147,7 @@ def measure_range(values: FloatArray, edges: FloatArray) -> tuple[float, float]:
     return float(there.min()), float(there.max())
 
 
-def _describe_table(inputs: LabelInputs, term: Term, measured: Contributions, importance: float) -> CategoricalShape:
+def _describe_table(inputs: Inputs, term: Term, measured: Contributions, importance: float) -> CategoricalShape:
     (feature,) = term.features
     subject, column = inputs.subject, inputs.matrix[:, feature]
     known: list[CategoryPush] = [
@@ -169,13 +171,13 @@ def _describe_table(inputs: LabelInputs, term: Term, measured: Contributions, im
     }
 
 
-def list_left_out(inputs: LabelInputs, shapes: list[Shape]) -> list[str]:
+def list_left_out(inputs: Inputs, shapes: list[Shape]) -> list[str]:
     """Functions that are not drawn, and why."""
-    model = inputs.subject.additive
+    model = inputs.subject.shaped
     if model is None and inputs.subject.model.weights is None:
         return [
             "The model tells several classes apart, each by a score of its own: there is no single score, so there are "
-            "no shapes and no laws. A failure mass is that of the rival that is nearest."
+            "no shapes and no distributions. A failure mass is that of the nearest other class."
         ]
     if model is None:
         return [
@@ -305,7 +307,12 @@ def _choose_span(shapes: Sequence[Shape]) -> tuple[float, float]:
 
 def blocks(summary: Mapping[str, Any]) -> list[ui.Block]:
     """A chart per column, all on one scale; of the page alone."""
-    return [ui.Raw(render("shapes", summary, span=_choose_span(summary["shapes"]), draw_shape=draw_shape))]
+    return [
+        ui.on_page(ui.Heading("What the model does with each column", "shapes")),
+        ui.Raw(render("shapes", summary, span=_choose_span(summary["shapes"]), draw_shape=draw_shape)),
+    ]
 
 
-SECTION = ui.Section("shapes", lambda s: "Shapes" if s["shapes"] else "", blocks)
+SECTION = ui.Section(
+    "shapes", lambda s: "Shapes" if s["shapes"] else "", blocks, "the function of each column, the most important first"
+)

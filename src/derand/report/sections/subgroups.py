@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple, NotRequired, TypedDict
 
 import numpy as np
+from markupsafe import Markup
 from numpy.typing import ArrayLike
 
 from derand._core.arrays import BoolArray, IntArray
@@ -21,6 +22,7 @@ from derand._core.text import (
     format_percent_interval,
     format_short,
     format_short_down,
+    format_short_up,
     plural,
     shorten,
 )
@@ -34,9 +36,9 @@ from derand.metrics import (
     subtract_shares,
 )
 from derand.report import _blocks as ui
-from derand.report._facts import Facts, Size
-from derand.report._inputs import MISSING, LabelArray, LabelInputs
-from derand.report._markup import NAME_LENGTH, percent, render
+from derand.report._facts import Size
+from derand.report._inputs import MISSING, Inputs, IntervalInputs, LabelArray, LabelInputs
+from derand.report._markup import NAME_LENGTH, percent
 from derand.report._settings import Groups
 from derand.tables import format_moment
 
@@ -72,28 +74,26 @@ class GroupComparison(TypedDict):
     n_comparisons: int
     n_marked: int
     level: float
+    marked: str
+    """How many differences are larger than chance explains, in a sentence."""
     sentence: str
 
 
-class GroupShare(TypedDict):
-    """How many rows of a group are certified at the quoted radius, and right."""
-
-    certified: float
-    certified_text: str
-    accuracy: NotRequired[float]
-    accuracy_text: NotRequired[str]
-    flips: NotRequired[int]
-
-
-class Group(GroupShare):
-    """Rows that have something in common."""
+class Group(TypedDict):
+    """Rows that have something in common; `facts` are pairs of a title and a text, the others are of labels alone."""
 
     name: str
     n_rows: int
-    median_radius: Size
-    median_radius_text: str
+    facts: list[list[str]]
     contrasts: list[Contrast]
-    """Certified rows; with labels also wrong answers and, of two classes, those to the rows of each class."""
+    """Certified rows; with labels also wrong answers and, of two classes, those to the rows of each class; answers. Of
+    numbers: rows that move little, that are far off, and whose answer is above the median."""
+    median_radius: NotRequired[Size]
+    certified: NotRequired[float]
+    certified_text: NotRequired[str]
+    accuracy: NotRequired[float]
+    accuracy_text: NotRequired[str]
+    flips: NotRequired[int]
 
 
 class Subgroups(TypedDict):
@@ -103,7 +103,7 @@ class Subgroups(TypedDict):
     groups: list[Group]
 
 
-class Parts(Facts):
+class Parts(TypedDict):
     """What this section reads."""
 
     subgroups: list[Subgroups]
@@ -129,11 +129,9 @@ class Grouping(NamedTuple):
     order: list[str]
 
 
-def compute(
-    inputs: LabelInputs, groups: Groups | None, radius: float
-) -> tuple[list[Subgroups], GroupComparison | None]:
+def compute(inputs: Inputs, groups: Groups | None, radius: float) -> tuple[list[Subgroups], GroupComparison | None]:
     """Every group of the chosen columns, measured beside all other rows; and how they were compared."""
-    found = _read_groups(inputs, groups)
+    found = read_groups(inputs, groups)
     masks = [[np.asarray(one.names == name) for name in one.order] for one in found]
     contrasts, comparison = _contrast_groups(inputs, masks, radius)
     listed: list[Subgroups] = [
@@ -169,7 +167,7 @@ def resolve_groups(names: Sequence[str], groups: Groups | None, n_rows: int) -> 
     return [(names[feature], feature) for feature in features]
 
 
-def _read_groups(inputs: LabelInputs, groups: Groups | None) -> list[Grouping]:
+def read_groups(inputs: Inputs, groups: Groups | None) -> list[Grouping]:
     return [
         _cut_column(inputs, found, title) if isinstance(found, int) else _by_size(title, found)
         for title, found in resolve_groups(inputs.subject.names, groups, inputs.n_rows)
@@ -232,7 +230,7 @@ def _resolve_feature(names: Sequence[str], one: object) -> int:
     return int(one)
 
 
-def _cut_column(inputs: LabelInputs, feature: int, title: str) -> Grouping:
+def _cut_column(inputs: Inputs, feature: int, title: str) -> Grouping:
     """Groups of one feature: its categories or values, or four intervals with about a quarter of the rows each."""
     subject, column = inputs.subject, inputs.matrix[:, feature]
     there = column[~np.isnan(column)]
@@ -260,28 +258,33 @@ def _merge_small(names: LabelArray) -> LabelArray:
     return np.where(np.isin(names, kept), names.astype(object), f"(other, {found.size - kept.size} kinds)").astype(str)
 
 
-def _measure_group(inputs: LabelInputs, name: str, at: IntArray, radius: float, contrasts: list[Contrast]) -> Group:
-    median = float(np.quantile(inputs.plain.radius[at], 0.5, method="lower"))
-    return {
-        "name": name,
-        "n_rows": int(at.size),
-        "median_radius": median,
-        "median_radius_text": format_short_down(median),
-        "contrasts": contrasts,
-        **_count_certified(inputs, at, radius),
-    }
-
-
-def _count_certified(inputs: LabelInputs, at: IntArray, radius: float) -> GroupShare:
-    right = np.ones(at.size, dtype=bool) if inputs.correct is None else inputs.correct[at]
-    share = float(certified_share(right, inputs.plain.radius[at], [radius])[0])
-    found: GroupShare = {"certified": share, "certified_text": percent(share)}
-    if inputs.correct is not None:
-        accuracy = float(right.mean())
-        found |= {"accuracy": accuracy, "accuracy_text": percent(accuracy)}
-    if inputs.plain.flips is not None:
-        found["flips"] = int(inputs.plain.flips[at].sum())
+def _measure_group(inputs: Inputs, name: str, at: IntArray, radius: float, contrasts: list[Contrast]) -> Group:
+    found: Group = {"name": name, "n_rows": int(at.size), "facts": [], "contrasts": contrasts}
+    if isinstance(inputs, IntervalInputs):
+        found["facts"] = _list_means(inputs, at)
+    elif isinstance(inputs, LabelInputs):
+        right = np.ones(at.size, dtype=bool) if inputs.correct is None else inputs.correct[at]
+        share = float(certified_share(right, inputs.plain.radius[at], [radius])[0])
+        median = float(np.quantile(inputs.plain.radius[at], 0.5, method="lower"))
+        found |= {"median_radius": median, "certified": share, "certified_text": percent(share)}
+        found["facts"] = [["Median radius", format_short_down(median)]]
+        if inputs.correct is not None:
+            found |= {"accuracy": float(right.mean()), "accuracy_text": percent(float(right.mean()))}
+        if inputs.plain.flips is not None:
+            found["flips"] = int(inputs.plain.flips[at].sum())
+            found["facts"] = [["Can be flipped", format_count(found["flips"])]]
     return found
+
+
+def _list_means(inputs: IntervalInputs, at: IntArray) -> list[list[str]]:
+    """What rows of a group get on average, how far that is from the truth, and how far half of them can move."""
+    answers = inputs.intervals.value[at]
+    half = float(np.quantile(inputs.moves[at], 0.5, method="higher"))
+    found = [["Mean answer", format_short(float(answers.mean()))]]
+    if inputs.truth is not None:
+        found.append(["Mean truth", format_short(float(inputs.truth[at].mean()))])
+        found.append(["Mean error", format_short(float(np.abs(answers - inputs.truth[at]).mean()))])
+    return [*found, ["Half move by, at most", format_short_up(half)]]
 
 
 class _Measure(NamedTuple):
@@ -305,7 +308,7 @@ class _Counted(NamedTuple):
 
 
 def _contrast_groups(
-    inputs: LabelInputs, columns: Sequence[Sequence[BoolArray]], radius: float
+    inputs: Inputs, columns: Sequence[Sequence[BoolArray]], radius: float
 ) -> tuple[list[list[list[Contrast]]], GroupComparison | None]:
     """For each column and each of its groups the contrasts with all other rows, and how they were compared.
 
@@ -334,9 +337,13 @@ def _contrast_groups(
     return found, _compare(len(raised), sum(chance <= LEVEL for chance in raised.values())) if columns else None
 
 
-def _list_measures(inputs: LabelInputs, radius: float) -> list[_Measure]:
+def _list_measures(inputs: Inputs, radius: float) -> list[_Measure]:
     """Certified rows; with labels also wrong answers and, of two classes, those to the rows of each class; answers."""
-    every, radii = np.ones(inputs.n_rows, dtype=bool), inputs.plain.radius
+    every = np.ones(inputs.n_rows, dtype=bool)
+    if isinstance(inputs, IntervalInputs):
+        return _list_of_numbers(inputs, every)
+    assert isinstance(inputs, LabelInputs)
+    radii = inputs.plain.radius
     held = np.asarray((radii >= radius) & (radii > 0))
     title = f"Certified at {format_exactly(radius)}" if radius else "Certified"
     if inputs.correct is None or inputs.truth is None:
@@ -350,6 +357,21 @@ def _list_measures(inputs: LabelInputs, radius: float) -> list[_Measure]:
             truth = np.asarray(inputs.truth == name)
             found.append(_Measure("wrong", f"Wrong of true “{shorten(str(name), 24)}”", truth, ~inputs.correct))
     return [*found, *_list_answers(inputs)]
+
+
+def _list_of_numbers(inputs: IntervalInputs, every: BoolArray) -> list[_Measure]:
+    """Of numbers: which rows move no farther than half of all do, which are farther off than the mean error, and whose
+    answer is above the median."""
+    found, answers = [], inputs.intervals.value
+    half = float(np.quantile(inputs.moves, 0.5, method="higher"))
+    if math.isfinite(half):
+        found.append(_Measure("certified", f"Moves by {format_short_up(half)} at most", every, inputs.moves <= half))
+    if inputs.truth is not None:
+        missed = np.abs(answers - inputs.truth)
+        title = f"Off by more than {format_short(float(missed.mean()))}"
+        found.append(_Measure("wrong", title, every, np.asarray(missed > missed.mean())))
+    middle = float(np.median(answers))
+    return [*found, _Measure("answer", f"Answer above {format_short(middle)}", every, np.asarray(answers > middle))]
 
 
 def _list_answers(inputs: LabelInputs) -> list[_Measure]:
@@ -427,56 +449,101 @@ def _sign(tenths: int) -> str:
 
 
 def _compare(n_comparisons: int, n_marked: int) -> GroupComparison:
-    marked = (
-        "No difference is marked" if not n_marked else f"{plural(n_marked, 'difference is', 'differences are')} marked"
-    )
+    compared = plural(n_comparisons, "comparison")
     return {
         "n_comparisons": n_comparisons,
         "n_marked": n_marked,
         "level": LEVEL,
+        "marked": f"{n_marked} of {compared} {'shows' if n_marked == 1 else 'show'} more than chance explains.",
         "sentence": (
-            "Certified shares are cut after one decimal, shares of mistakes rounded up, shares of answers rounded to "
+            "Proven shares are cut after one decimal, shares of mistakes rounded up, shares of answers rounded to "
             "nearest. Differences are to all other rows, in percentage points, of exact shares and rounded to nearest: "
             "those of the shares as shown may be 0.1 off. A difference is marked where chance hardly "
-            f"explains it: Fisher's exact test, all {plural(n_comparisons, 'comparison')} of this part taken together "
-            f"(Holm's method), at 5{_SPACE}%. {marked}. Where there is no mark, there may be a difference all the same "
+            f"explains it: Fisher's exact test, all {compared} of this part taken together "
+            f"(Holm's method), at 5{_SPACE}%. Where there is no mark, there may be a difference all the same "
             "that so few rows do not show."
         ),
     }
 
 
+_CAPTIONS: tuple[tuple[ContrastKind, str, str], ...] = (
+    ("certified", "proven", "subgroups"),
+    ("wrong", "mistakes", "group-errors"),
+    ("answer", "answers", "group-answers"),
+)
+
+
 def blocks(summary: Parts) -> list[ui.Block]:
-    """Tables of each column: certified rows, mistakes, answers; Markdown has them in one."""
+    """Tables of each column: proven rows, mistakes, answers; how they were compared is folded."""
     comparison = summary["group_comparison"]
     assert comparison is not None  # there are groups
+    wrong = ", get more wrong answers" if any(one["kind"] == "wrong" for one in _list_contrasts(summary)) else ""
+    about = f"Whether some people or things are easier to sway than others{wrong}, or get one answer more often."
+    small = (
+        f"{comparison['sentence']} Intervals hold with 95 %, Wilson's for shares and Newcombe's for differences; they "
+        "count each comparison by itself."
+    )
     return [
-        ui.Raw(render("subgroups", summary)),
-        *(
-            ui.in_markdown(
-                ui.Heading(f"Subgroups: {shorten(group['column'], NAME_LENGTH)}"), _join_tables(summary, group)
-            )
-            for group in summary["subgroups"]
+        ui.Heading("Subgroups", "subgroups"),
+        ui.Paragraph(f"{about} {comparison['marked']}"),
+        *(_show_column(group, is_open=not at) for at, group in enumerate(summary["subgroups"])),
+        ui.Details(
+            "", [ui.Paragraph(small, "fine", "group-comparison")], summary="How they were compared, and how exact it is"
         ),
-        ui.in_markdown(ui.Paragraph(f"{comparison['sentence']} The mark is “(beyond chance)”.")),
     ]
 
 
-def _join_tables(summary: Parts, group: Subgroups) -> ui.Table:
+def _show_column(group: Subgroups, *, is_open: bool) -> ui.Details:
+    """All tables of a column; the page opens those of the first."""
+    kinds = {one["kind"] for one in group["groups"][0]["contrasts"]}
+    n_marked = sum(one["mark"] != "" for row in group["groups"] for one in row["contrasts"])
+    name = shorten(group["column"], NAME_LENGTH)
+    tables = [_tabulate(group, kind, caption, test) for kind, caption, test in _CAPTIONS if kind in kinds]
+    title = [f"By {name}", *([ui.quiet(f" {plural(n_marked, 'mark')}")] if n_marked else [])]
+    heading = ui.in_markdown(ui.Heading(f"Subgroups: {name}"))
+    return ui.Details("", [heading, *tables], summary=Markup("").join(title), is_open=is_open)
+
+
+def _list_contrasts(summary: Parts) -> list[Contrast]:
+    return [one for group in summary["subgroups"] for row in group["groups"] for one in row["contrasts"]]
+
+
+def _tabulate(group: Subgroups, kind: ContrastKind, caption: str, test: str) -> ui.Table:
     """Groups beside all other rows, differences in percentage points, marked where chance hardly explains them."""
-    titles = [one["title"] for one in group["groups"][0]["contrasts"]]
-    head = ["group", "rows", "median radius" if summary["threat"]["norm"] is not None else "can be flipped"]
-    head += [text for title in titles for text in (title, "95 % interval", "difference")]
+    is_first = group["groups"][0]["contrasts"][0]["kind"] == kind
+    head: ui.Line = ["group", *(["rows"] if is_first else [])]
     lines: list[ui.Line] = []
-    for one in group["groups"]:
-        cells: ui.Line = [one["name"], format_count(one["n_rows"])]
-        cells.append(format_count(one["flips"]) if "flips" in one else one["median_radius_text"])
-        for contrast in one["contrasts"]:
-            interval = contrast["difference_interval_text"]
-            mark = " (beyond chance)" if contrast["mark"] else ""
-            difference = f"{contrast['difference_text']}{f' ({interval})' if interval else ''}{mark}"
-            cells += [contrast["share_text"], contrast["interval_text"], difference]
-        lines.append(cells)
-    return ui.Table(head, lines)
+    for row in group["groups"]:
+        chosen = [one for one in row["contrasts"] if one["kind"] == kind]
+        facts = row["facts"] if is_first else []
+        if not lines:
+            head += [text for one in chosen for text in (one["title"], "difference")] + [name for name, _ in facts]
+        cells: ui.Line = [ui.name_cell(row["name"], 40), *([format_count(row["n_rows"])] if is_first else [])]
+        for one in chosen:
+            cells += [_write_share(one, has_bar=is_first), _write_difference(one)]
+        lines.append([*cells, *(text for _, text in facts)])
+    name = shorten(group["column"], NAME_LENGTH)
+    label, style = f"By {name}: {caption}", "numeric bars contrasts" if is_first else "numeric contrasts"
+    return ui.Table(head, lines, label, label, test, style)
+
+
+def _write_share(one: Contrast, *, has_bar: bool) -> ui.Cell:
+    bar: ui.Text = ""
+    if has_bar and one["share"] is not None:
+        bar = ui.tag("span", class_="meter", style=f"--share: {round(one['share']['value'], 4)}")
+    page = Markup("").join([bar, ui.tag("span", one["share_text"]), ui.tag("small", one["interval_text"])])
+    return ui.Cell(f"{one['share_text']} ({one['interval_text']})" if one["interval_text"] else one["share_text"], page)
+
+
+def _write_difference(one: Contrast) -> ui.Cell:
+    text, interval = one["difference_text"], one["difference_interval_text"]
+    shown: ui.Text = text
+    if one["mark"]:
+        aside = ui.tag("span", f" {one['mark']} than chance explains", class_="aside")
+        shown = ui.tag("span", f"{'▲' if one['mark'] == 'more' else '▼'} {text}", aside, class_="beyond")
+    mark = " (beyond chance)" if one["mark"] else ""
+    told = f"{text}{f' ({interval})' if interval else ''}{mark}"
+    return ui.Cell(told, Markup("").join([shown, ui.tag("small", interval)]))
 
 
 SECTION = ui.Section("subgroups", lambda s: "Subgroups" if s["subgroups"] else "", blocks)

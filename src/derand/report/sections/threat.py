@@ -10,13 +10,12 @@ from collections.abc import Sequence
 from itertools import compress
 from typing import Literal, TypedDict
 
-from derand._core.text import format_exactly, format_short_down, join_words, plural, shorten
+from derand._core.text import format_count, format_exactly, format_short_down, join_words, plural, shorten
 from derand.explain import SCALING_UNITS, describe_domain, describe_limit, multiply_down
 from derand.perturbation import Perturbation
 from derand.report import _blocks as ui
 from derand.report._facts import LimitFacts, ThreatFacts
 from derand.report._inputs import Inputs
-from derand.report._markup import render
 from derand.tables import format_moment
 from derand.threat import EVERY, Limit
 
@@ -60,7 +59,7 @@ _NAMED = 3
 _STAYS = "stays as it is"
 _HEAD = ["column", "kind", "may change", "direction", "stays", "values", "gaps"]
 _LISTED = 6
-_LISTED_COLUMNS = 60
+_SHOWN_COLUMNS, _LISTED_COLUMNS, _MOST_COLUMNS = 12, 60, 100
 
 
 def compute(inputs: Inputs, radius: float | None, budgets: int = 0) -> ThreatTable:
@@ -125,6 +124,8 @@ def _describe(inputs: Inputs, feature: int, radius: float | None, budgets: int, 
         found["missing"] = "may go missing, or appear"
     if feature not in inputs.moving:
         return found
+    if feature in threat.linked:
+        return {**found, "moves": True, "change": f"follows: {_describe_link(inputs, feature)}"}
     limit = threat.limits.get(feature, threat.limits.get(EVERY))
     return {
         **found,
@@ -293,8 +294,18 @@ def _list_sentences(inputs: Inputs, limits: list[LimitFacts], domain: list[Limit
     if frozen:
         verb = "does" if len(frozen) == 1 else "do"
         sentences.append(f"Frozen: {join_words(_cut([_quote(name) for name in frozen]))} {verb} not change.")
+    linked = [f"{_quote(_name(inputs, column))} is {_describe_link(inputs, column)}" for column in inputs.threat.linked]
+    if linked:
+        sentences.append(f"Linked: {_list_some(linked)}, and changes with them alone.")
     sentences += [_describe_categories(inputs), _describe_missing(inputs)]
     return [sentence for sentence in sentences if sentence]
+
+
+def _describe_link(inputs: Inputs, column: int | str) -> str:
+    """What a linked number follows from."""
+    left, sign, right, tolerance = inputs.threat.linked[column]
+    rounded = f" within {format_exactly(tolerance)}" if tolerance else ""
+    return f"{_quote(_name(inputs, left))} {sign} {_quote(_name(inputs, right))}{rounded}"
 
 
 def _list_counts(inputs: Inputs) -> list[int | str]:
@@ -452,22 +463,33 @@ def _name_some(told: list[str]) -> list[str]:
 
 def blocks(summary: Parts) -> list[ui.Block]:
     """The words, and the table; the page folds most of many columns away."""
-    table = summary["threat_table"]
-    columns = table["columns"][:_LISTED_COLUMNS]
-    lines = [
-        [one["column"], one["kind"], one["change"], one["direction"], one["domain"], one["values"], one["missing"]]
+    found = summary["threat_table"]
+    columns = found["columns"][:_MOST_COLUMNS]
+    lines: list[ui.Line] = [
+        [
+            ui.name_cell(one["column"], 40),
+            one["kind"],
+            ui.Cell(one["change"], kind="" if one["moves"] else "quiet"),
+            *(one[key] or "–" for key in ("direction", "domain", "values", "missing")),
+        ]
         for one in columns
     ]
-    kept = [any(cells) for cells in zip(*lines, strict=True)]
-    told = [[cell or "-" for cell in compress(line, kept)] for line in lines]
-    n_columns = plural(len(table["columns"]), "column")
+    kept = [any(cell != "–" for cell in cells) for cells in zip(*lines, strict=True)]
+    head, lines = list(compress(_HEAD, kept)), [list(compress(line, kept)) for line in lines]
+    label, n_columns, shown = "What may change, by column", len(found["columns"]), [_SHOWN_COLUMNS, _LISTED_COLUMNS]
+    held = f" of {format_count(n_columns - _SHOWN_COLUMNS)}; JSON holds all" if n_columns > _MOST_COLUMNS else ""
+    more = plural(len(lines) - _SHOWN_COLUMNS, "more column") + held
+    page, text = (ui.Table(head, lines[:most], label, test="threat-table", kind="worded") for most in shown)
+    rest = ui.Table(head, lines[_SHOWN_COLUMNS:], "What may change, other columns", kind="worded")
+    words = " ".join(found["words"]) or "Nothing that the model reads."
     return [
-        ui.Raw(render("threat", summary)),
+        ui.Heading("What may change", "threat"),
+        ui.Paragraph(words),
+        ui.Paragraph(found["note"], "fine"),
+        ui.on_page(page, *([ui.Details("", [rest], summary=more)] if n_columns > _SHOWN_COLUMNS else [])),
+        ui.in_markdown(text),
         ui.in_markdown(
-            ui.Heading("What may change"),
-            ui.Paragraph(" ".join([*table["words"], table["note"]])),
-            ui.Table(list(compress(_HEAD, kept)), told),
-            ui.Paragraph(f"{len(columns)} of {n_columns}." if len(columns) < len(table["columns"]) else ""),
+            ui.Paragraph(f"{_LISTED_COLUMNS} of {plural(n_columns, 'column')}." if n_columns > _LISTED_COLUMNS else "")
         ),
     ]
 

@@ -7,15 +7,15 @@ from typing import TypedDict
 
 import numpy as np
 
-from derand._core.text import format_short_down, shorten
+from derand._core.text import format_short, format_short_down, plural, shorten
 from derand.explain import move_alone
 from derand.report import _blocks as ui
 from derand.report._facts import Facts, Size
 from derand.report._inputs import LabelInputs
-from derand.report._markup import render
 from derand.report.sections.radii import Radii
 from derand.report.sections.shapes import measure_range
 from derand.report.sections.threat import limit_of
+from derand.tables import format_moment
 
 
 class Move(TypedDict):
@@ -38,6 +38,9 @@ class Parts(Facts):
     """What this section reads."""
 
     moves: list[Move]
+
+
+_SHOWN = 10
 
 
 def compute(inputs: LabelInputs, radii: Radii) -> list[Move]:
@@ -110,27 +113,51 @@ def _describe_move(
 
 
 def blocks(summary: Parts) -> list[ui.Block]:
-    """The table of moves; the page folds most of many columns away."""
-    has_limit = any(move["limit"] for move in summary["moves"])
-    head = ["feature", "half of the rows", "nine rows in ten", *(["limit"] if has_limit else [])]
-    lines = [
+    """How far each column may move, and the example; the page folds most of many columns away."""
+    moves, norm = summary["moves"], summary["threat"]["norm"]
+    has_limit = any(move["limit"] for move in moves)
+    head = ["column", "half of the rows", "nine rows in ten", *(["limit"] if has_limit else []), "values here"]
+    lines: list[ui.Line] = [
         [
-            move["name"],
-            *(_write_move(size, days=move["days"]) for size in (move["half_of_rows"], move["nine_in_ten"])),
-            *([move["limit"]] if has_limit else []),
+            ui.name_cell(move["name"], 40),
+            *(write_move(size, days=move["days"]) for size in (move["half_of_rows"], move["nine_in_ten"])),
+            *([ui.Cell(move["limit"] or "–", kind="wrapped")] if has_limit else []),
+            ui.Cell(_write_range(move), kind="quiet"),
         ]
-        for move in summary["moves"]
+        for move in moves
     ]
+    first = f"{moves[0]['sentence']}{', for at least half of the rows' if moves[0]['half_of_rows'] != 0 else ''}."
+    told = {
+        "inf": "How far each column may move, all of them at once.",
+        "0": "How far a single column may move; as many columns as the radius says may do so at once.",
+        "1": "How far a single column may move. When several move at once, their shares of the radius add up.",
+        "2": "How far a single column may move. When several move at once, the squares of their shares add up.",
+    }[str(norm).removesuffix(".0")]
+    title, label = "Radii in your own units", "Moves of single columns"
+    more = ui.Details("", [ui.Table(head, lines[_SHOWN:], label)], summary=plural(len(lines) - _SHOWN, "more column"))
     return [
-        ui.Raw(render("units", summary)),
-        ui.in_markdown(ui.Heading("Radii in your own units"), ui.Table(head, lines)),
+        ui.on_page(
+            ui.Heading(title, "units"),
+            ui.Paragraph(f"{told} Numbers are cut, never rounded up. Frozen columns are not listed."),
+            ui.Paragraph(first, "example"),
+            ui.Table(head, lines[:_SHOWN], label, test="moves"),
+            *([more] if len(lines) > _SHOWN else []),
+        ),
+        ui.in_markdown(ui.Heading(title), ui.Table(head, lines)),
     ]
 
 
-def _write_move(move: Size, *, days: bool) -> str:
+def write_move(move: Size, *, days: bool) -> str:
     if move == "inf":
         return "any move"
     return f"±{format_short_down(move)}{' days' if days else ''}" if move > 0 else "no move proven"
 
 
-SECTION = ui.Section("units", lambda s: "Your units" if s["moves"] else "", blocks)
+def _write_range(move: Move) -> str:
+    write = format_moment if move["days"] else format_short
+    return f"{write(move['low'])} to {write(move['high'])}"
+
+
+SECTION = ui.Section(
+    "units", lambda s: "Your units" if s["moves"] else "", blocks, "how far each column may move by itself"
+)

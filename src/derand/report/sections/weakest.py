@@ -159,10 +159,14 @@ def blocks(summary: Parts) -> list[ui.Block]:
     title = f"{'Rows with the smallest radius' if has_radius else 'The weakest rows'}: {shown}"
     head = ["row", "answer", "truth", "radius" if has_radius else "within the limits"]
     head += [name_score(summary), "margin"] if by_mean else ["failure mass"]
+    page = "The rows with the smallest radius" if has_radius else "The weakest rows"
     return [
+        ui.on_page(ui.Heading(page, "weakest")),
         ui.Raw(render("weakest", summary, quoted_at=locate_quoted(summary), draw_law=draw_law)),
         ui.in_markdown(ui.Heading(title), ui.Table(head, lines)),
     ]
 
 
-SECTION = ui.Section("weakest", lambda s: "Weakest rows" if s["rows"]["explained"] else "", blocks)
+SECTION = ui.Section(
+    "weakest", lambda s: "Weakest rows" if s["rows"]["explained"] else "", blocks, "why they are, and what flips them"
+)

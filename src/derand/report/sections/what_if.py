@@ -174,7 +174,7 @@ def _explain_left_out(model: Model) -> str | None:
     if not any(term.features for term in model.member_terms):
         return "“What if” is left out: the model reads no column."
     if model.has_trees:
-        return "“What if” is left out: trees join many columns, and the page computes functions of a few alone."
+        return "“What if” is left out: trees join many columns, and the page computes functions of a few columns only."
     too_large = sum(_count_numbers(term) for term in model.member_terms) > _MOST_NUMBERS
     return _describe_too_large(None) if too_large else None
 
@@ -190,7 +190,7 @@ def _read_odds(inputs: Inputs) -> list[float] | None:
     estimator = inputs.subject.estimator
     if estimator is None or inputs.subject.additive is None:
         return None
-    from derand.estimators import read_odds
+    from derand.fitted import read_odds
 
     is_own = inputs.rule == estimator.rule and inputs.subject.noise == estimator.noise_
     found = read_odds(estimator) if is_own else None
@@ -242,12 +242,12 @@ def _describe_how(inputs: Inputs) -> str:
             "some 10 digits."
         ),
         "vote": (
-            f"{whose}share of noisy copies is computed from the law of the score, by the model's own tables; where the "
-            "model's grid is very fine, on a coarser one, and the share is told as a range that holds the true one."
+            f"{whose}share of noisy copies is computed from the distribution of the score, by the model's own tables; "
+            "if its grid is very fine, on a coarser one, and shown as a range that holds the true one."
         ),
         "median": (
-            "the median of noisy copies is computed from the law of the score, by the model's own tables; where the "
-            "model's grid is very fine, on a coarser one, and the value is told as a range that holds the true one."
+            "the median of noisy copies is computed from the distribution of the score, by the model's own tables; if "
+            "its grid is very fine, on a coarser one, and shown as a range that holds the true one."
         ),
         "none": (
             "the scores are those without noise. The vote of noisy copies among several classes is not computed in "
@@ -435,7 +435,9 @@ def title_score(summary: Parts) -> str:
 
 def blocks(summary: Mapping[str, object]) -> list[ui.Block]:
     """The controls, which the page's script fills; of the page alone."""
-    return [ui.Raw(render("whatif", summary))]
+    return [ui.on_page(ui.Heading("What if", "whatif")), ui.Raw(render("whatif", summary))]
 
 
-SECTION = ui.Section("whatif", lambda s: "What if" if s["what_if"] else "", blocks)
+SECTION = ui.Section(
+    "whatif", lambda s: "What if" if s["what_if"] else "", blocks, "move the columns of a row and see its answer"
+)

@@ -82,6 +82,26 @@ const derand = (() => {
   return { data, all, one, make, list, unpack, write, cut, shorten, count, columns, details, nameOf, size: columns.row.length, picked: 0 };
 })();
 
+(() => { // folded parts open when they are gone to, and the list of parts folds on narrow screens
+  const { one } = derand;
+  const contents = one(".contents");
+  const narrow = matchMedia("(max-width: 70rem)");
+  const fold = () => { contents.open = !narrow.matches; };
+  const open = () => {
+    const part = one(`[id="${location.hash.slice(1)}"] > .part`);
+    if (part) part.open = true;
+  };
+  narrow.addEventListener("change", fold);
+  contents.addEventListener("click", (event) => {
+    if (!event.target.hash) return;
+    fold();
+    if (event.target.hash === location.hash) open();
+  });
+  addEventListener("hashchange", open);
+  fold();
+  open();
+})();
+
 (() => { // the part that is read is marked in the list of parts
   const { all } = derand;
   const links = new Map(all("nav a").map((link) => [link.hash.slice(1), link]));

@@ -149,7 +149,7 @@
     one(".law-failing", frame.picture).setAttribute("d", parts.failing);
     one(".law-cdf", frame.picture).setAttribute("d", `${below}H${frame.right}`);
     const told = law.percentile.length ? `. The part on the wrong side of the threshold has probability ${row.detail.failure_text}` : "";
-    frame.picture.setAttribute("aria-label", `Law of the score of row ${row.name}${told}`);
+    frame.picture.setAttribute("aria-label", `Distribution of the score of row ${row.name}${told}`);
     markPercentile();
   }
 

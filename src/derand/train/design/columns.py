@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray, Numbers
 from derand.model import CategoryShape, GridShape, Shape
 from derand.noise import Noise
 from derand.perturbation import Perturbation
@@ -278,7 +278,7 @@ class Design:
         """Whether groups are looked at cell by cell, which blocks of weights alone do."""
         return any(isinstance(one, JointColumn) for one in self.numbers)
 
-    def list_parts(self, weights: FloatArray, codes: NDArray[Any]) -> Iterator[tuple[tuple[int, ...], FloatArray]]:
+    def list_parts(self, weights: FloatArray, codes: Numbers) -> Iterator[tuple[tuple[int, ...], FloatArray]]:
         """Features of each column, and what it adds to the scores of some rows where nothing is moved.
 
         `weights` has shape (n_weights,) or (n_outputs, n_weights); parts have shape (n_rows,) or (n_rows, n_outputs).
@@ -309,7 +309,7 @@ class Design:
         return bounds
 
 
-def _stack(parts: Sequence[Any]) -> Any:
+def _stack(parts: Sequence[Any]) -> object:
     """Functions of several outputs as one; nothing is what a category that training did not see adds."""
     shape = parts[0]._replace(values=np.stack([one.values for one in parts], axis=-1))
     if "other" in shape._fields:

@@ -10,12 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray, Numbers
 from derand.model import GridShape, Shape
 from derand.noise import Noise
 from derand.perturbation import Perturbation
@@ -138,7 +136,7 @@ class ProductDesign:
                 grids.append(GridShape(group.features, group.cuts, values))
         return Functions(shapes, tables, grids)
 
-    def list_parts(self, by_class: FloatArray, codes: NDArray[Any]) -> Iterator[tuple[tuple[int, ...], FloatArray]]:
+    def list_parts(self, by_class: FloatArray, codes: Numbers) -> Iterator[tuple[tuple[int, ...], FloatArray]]:
         """What each block adds to the scores of some rows, (n_rows, n_classes), with the columns that it reads."""
         owners = [*(group.features for group in self.groups), *(column.features for column in self.rest.columns)]
         blocks = self.blocks

@@ -142,7 +142,7 @@ def _change_categories(
     multipliers: FloatArray,
     temperature: float,
     out: FloatArray,
-) -> Any:
+) -> object:
     """Fill in what each category is worth where it may be changed at a cost; shares of what it is changed to."""
     own = np.zeros(column.n_codes)
     own[: weights.size] = weights

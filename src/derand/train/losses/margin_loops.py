@@ -7,13 +7,13 @@ a trained model does not, either. Must not know what the numbers mean. For train
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray, IntArray
-from derand.kernels.compiling import compile_loop
+from derand.kernels.compiling import Compiled, compile_loop
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
@@ -49,7 +49,7 @@ def _code_values(
     scales: FloatArray,
     index: IntArray,
     missing_codes: IntArray,
-    codes: NDArray[Any],
+    codes: NDArray[np.generic],
 ) -> None:
     """Code of each value: how many edges of its column are not above it; `missing_codes` of the column for NaN."""
     last = index.shape[1] - 2
@@ -70,7 +70,7 @@ def _code_values(
             codes[row, place] = low - starts[place]
 
 
-def _hash_rows(codes: NDArray[Any], target: NDArray[np.uint8], seed: np.uint64, out: NDArray[np.uint64]) -> None:
+def _hash_rows(codes: NDArray[np.generic], target: NDArray[np.uint8], seed: np.uint64, out: NDArray[np.uint64]) -> None:
     """A number for each row that depends on its codes, its label and a seed alone."""
     for row in range(codes.shape[0]):
         mixed = (seed + np.uint64(target[row])) * _MIX
@@ -80,7 +80,7 @@ def _hash_rows(codes: NDArray[Any], target: NDArray[np.uint8], seed: np.uint64, 
 
 
 def _sum_residuals(
-    codes: NDArray[Any], n_numerical: int, left: FloatArray, sums: FloatArray, counts: FloatArray
+    codes: NDArray[np.generic], n_numerical: int, left: FloatArray, sums: FloatArray, counts: FloatArray
 ) -> None:
     """Add a number of each row, and 1, to those of its code in each numerical column."""
     for row in range(codes.shape[0]):
@@ -222,7 +222,7 @@ def _multiply_back(basis: NDArray[np.float32], slopes: FloatArray, out: FloatArr
 
 
 def _mark_used(
-    codes: NDArray[Any], offsets: IntArray, n_numerical: int, groups: NDArray[np.int32], used: NDArray[np.bool_]
+    codes: NDArray[np.generic], offsets: IntArray, n_numerical: int, groups: NDArray[np.int32], used: NDArray[np.bool_]
 ) -> None:
     """Mark the codes of numerical columns that occur in each group of rows."""
     for row in range(codes.shape[0]):
@@ -303,7 +303,7 @@ def _spread_slopes(
 
 
 def _add_rows(
-    codes: NDArray[Any],
+    codes: NDArray[np.generic],
     offsets: IntArray,
     n_numerical: int,
     signs: FloatArray,
@@ -360,7 +360,7 @@ def _add_rows(
 
 
 def _choose_groups(
-    codes: NDArray[Any],
+    codes: NDArray[np.generic],
     offsets: IntArray,
     columns: tuple[int, int],
     target: NDArray[np.uint8],
@@ -385,13 +385,13 @@ def _choose_groups(
         out[row] = where
 
 
-index_edges: Any = compile_loop()(_index_edges)
-code_values: Any = compile_loop()(_code_values)
-hash_rows: Any = compile_loop()(_hash_rows)
-sum_residuals: Any = compile_loop()(_sum_residuals)
-mark_used: Any = compile_loop()(_mark_used)
-fill_tables: Any = compile_loop()(_fill_tables)
-spread_columns: Any = compile_loop()(_spread_columns)
-solve_blocks: Any = compile_loop()(_solve_blocks)
-add_rows: Any = compile_loop()(_add_rows)
-choose_groups: Any = compile_loop()(_choose_groups)
+index_edges: Compiled = compile_loop()(_index_edges)
+code_values: Compiled = compile_loop()(_code_values)
+hash_rows: Compiled = compile_loop()(_hash_rows)
+sum_residuals: Compiled = compile_loop()(_sum_residuals)
+mark_used: Compiled = compile_loop()(_mark_used)
+fill_tables: Compiled = compile_loop()(_fill_tables)
+spread_columns: Compiled = compile_loop()(_spread_columns)
+solve_blocks: Compiled = compile_loop()(_solve_blocks)
+add_rows: Compiled = compile_loop()(_add_rows)
+choose_groups: Compiled = compile_loop()(_choose_groups)

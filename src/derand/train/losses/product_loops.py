@@ -9,7 +9,7 @@ certificate.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,9 @@ class Blocks(NamedTuple):
 
 
 @compile_loop(error_model="numpy")
-def _multiply(blocks: Blocks, block: int, codes: NDArray[Any], row: int, out: FloatTable, spare: FloatTable) -> int:
+def _multiply(
+    blocks: Blocks, block: int, codes: NDArray[np.generic], row: int, out: FloatTable, spare: FloatTable
+) -> int:
     """The functions of a block at a row, in `out[0]`, and their slopes along each axis after them; how many there are.
 
     Entry (i, j, ...) is that of function i of the first axis, j of the second, ..., in C order.
@@ -72,7 +74,7 @@ def _multiply(blocks: Blocks, block: int, codes: NDArray[Any], row: int, out: Fl
 
 @compile_loop(error_model="numpy")
 def add_products(
-    codes: NDArray[Any],
+    codes: NDArray[np.generic],
     blocks: Blocks,
     weights: FloatTable,
     scores: FloatTable,
@@ -105,7 +107,7 @@ def add_products(
 
 @compile_loop(error_model="numpy")
 def spread_products(
-    codes: NDArray[Any],
+    codes: NDArray[np.generic],
     blocks: Blocks,
     by_score: FloatTable,
     by_slope: FloatTable,
@@ -137,7 +139,7 @@ def spread_products(
 def lose_products(
     scores: FloatTable,
     slopes: FloatTable,
-    target: NDArray[Any],
+    target: NDArray[np.generic],
     weights: FloatArray,
     n_classes: int,
     radius: float,

@@ -8,16 +8,15 @@ never for a certificate.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray, IntArray
-from derand.kernels.compiling import compile_loop
+from derand.kernels.compiling import Compiled, compile_loop
 
 
-def _fill_rivals(values: FloatArray, slopes: FloatArray, label: int, power: float, out: NDArray[Any]) -> None:
+def _fill_rivals(values: FloatArray, slopes: FloatArray, label: int, power: float, out: NDArray[np.generic]) -> None:
     """What each code adds to the lead of a class over every other, and how steep that lead is, to a power.
 
     `values` and `slopes` have shape (n_codes, n_classes); the second is empty where steepness does not count. `out`
@@ -34,7 +33,12 @@ def _fill_rivals(values: FloatArray, slopes: FloatArray, label: int, power: floa
 
 
 def _spread_rivals(
-    values_by: NDArray[Any], slopes: FloatArray, label: int, power: float, by_value: FloatArray, by_slope: FloatArray
+    values_by: NDArray[np.generic],
+    slopes: FloatArray,
+    label: int,
+    power: float,
+    by_value: FloatArray,
+    by_slope: FloatArray,
 ) -> None:
     """Add slopes by what `_fill_rivals` filled in to those by values and slopes of all classes."""
     n_classes = by_value.shape[1]
@@ -57,7 +61,9 @@ def _spread_rivals(
         by_slope[code, label] += total
 
 
-def _add_leads(codes: NDArray[Any], offsets: IntArray, tables: NDArray[Any], out: NDArray[Any]) -> None:
+def _add_leads(
+    codes: NDArray[np.generic], offsets: IntArray, tables: NDArray[np.generic], out: NDArray[np.generic]
+) -> None:
     """Add what all codes of each row have in the tables to `out`, (n_rows, width)."""
     for row in range(codes.shape[0]):
         total = out[row]
@@ -67,7 +73,9 @@ def _add_leads(codes: NDArray[Any], offsets: IntArray, tables: NDArray[Any], out
                 total[at] += part[at]
 
 
-def _scatter_leads(codes: NDArray[Any], offsets: IntArray, slopes: NDArray[Any], out: NDArray[Any]) -> None:
+def _scatter_leads(
+    codes: NDArray[np.generic], offsets: IntArray, slopes: NDArray[np.generic], out: NDArray[np.generic]
+) -> None:
     """Add the slopes of each row, (n_rows, width), to those of all its codes."""
     for row in range(codes.shape[0]):
         part = slopes[row]
@@ -78,7 +86,7 @@ def _scatter_leads(codes: NDArray[Any], offsets: IntArray, slopes: NDArray[Any],
 
 
 def _lose_leads(
-    leads: NDArray[Any],
+    leads: NDArray[np.generic],
     label: int,
     n_classes: int,
     radius: float,
@@ -127,7 +135,7 @@ def _lose_leads(
 
 
 def _add_up(
-    codes: NDArray[Any],
+    codes: NDArray[np.generic],
     offsets: IntArray,
     n_numerical: int,
     groups: NDArray[np.int32],
@@ -149,7 +157,7 @@ def _add_up(
 
 
 def _scatter(
-    codes: NDArray[Any],
+    codes: NDArray[np.generic],
     offsets: IntArray,
     n_numerical: int,
     groups: NDArray[np.int32],
@@ -168,10 +176,10 @@ def _scatter(
             category_slopes[category_group, offsets[column] + codes[row, column]] += slope
 
 
-fill_rivals: Any = compile_loop()(_fill_rivals)
-spread_rivals: Any = compile_loop()(_spread_rivals)
-add_leads: Any = compile_loop()(_add_leads)
-scatter_leads: Any = compile_loop()(_scatter_leads)
-lose_leads: Any = compile_loop()(_lose_leads)
-add_up: Any = compile_loop()(_add_up)
-scatter: Any = compile_loop()(_scatter)
+fill_rivals: Compiled = compile_loop()(_fill_rivals)
+spread_rivals: Compiled = compile_loop()(_spread_rivals)
+add_leads: Compiled = compile_loop()(_add_leads)
+scatter_leads: Compiled = compile_loop()(_scatter_leads)
+lose_leads: Compiled = compile_loop()(_lose_leads)
+add_up: Compiled = compile_loop()(_add_up)
+scatter: Compiled = compile_loop()(_scatter)

@@ -7,13 +7,13 @@ share the commonest code of a column, so that only the others are listed. Must n
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray, IntArray
-from derand.kernels.compiling import compile_loop
+from derand.kernels.compiling import Compiled, compile_loop
 
 _FAINT = 30.0  # a share of exp(-30) does not count
 _HALVINGS = 20
@@ -878,13 +878,13 @@ def _pass_back(
         _add_points(points, by_value, gradient[start : start + size])
 
 
-sum_states: Any = compile_loop()(_sum_states)
-sum_groups: Any = compile_loop()(_sum_groups)
-couple_groups: Any = compile_loop()(_couple_groups)
-mark_states: Any = compile_loop()(_mark_states)
-evaluate: Any = compile_loop()(_evaluate)
-tabulate: Any = compile_loop()(_tabulate)
-add_margins: Any = compile_loop()(_add_margins)
-add_multipliers: Any = compile_loop()(_add_multipliers)
-sweep: Any = compile_loop()(_sweep)
-pass_back: Any = compile_loop()(_pass_back)
+sum_states: Compiled = compile_loop()(_sum_states)
+sum_groups: Compiled = compile_loop()(_sum_groups)
+couple_groups: Compiled = compile_loop()(_couple_groups)
+mark_states: Compiled = compile_loop()(_mark_states)
+evaluate: Compiled = compile_loop()(_evaluate)
+tabulate: Compiled = compile_loop()(_tabulate)
+add_margins: Compiled = compile_loop()(_add_margins)
+add_multipliers: Compiled = compile_loop()(_add_multipliers)
+sweep: Compiled = compile_loop()(_sweep)
+pass_back: Compiled = compile_loop()(_pass_back)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, xlogy
 
-from derand._core.arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray, Numbers
 from derand.train.bins import BinnedTable
 from derand.train.design.columns import CategoryColumn, Column, Design, NumberColumn
 from derand.train.design.joint import JointColumn, Places
@@ -116,7 +116,7 @@ class BlockDescent:
         value = self.measure(weights)
         return Fit(value, value - self._bound(weights, _COLDEST, self._look(weights, _COLDEST))[0])
 
-    def _set_groups(self, *index: NDArray[Any]) -> tuple[GroupMap, FloatArray]:
+    def _set_groups(self, *index: NDArray[np.generic]) -> tuple[GroupMap, FloatArray]:
         """Groups of rows, from the indices of their multipliers of numbers and of categories, which need not be whole;
         and what rows of each begin with, but for the intercept."""
         layout, target = self._layout, self._target.astype(np.int64)
@@ -136,7 +136,7 @@ class BlockDescent:
         layout = self._layout
         if not layout.has_choice:
             return
-        chosen: list[NDArray[Any]] = []
+        chosen: list[NDArray[np.generic]] = []
         for kind, one in enumerate((layout.numbers, layout.categories)):
             count = one.signs.size // 2
             if count == 1:
@@ -345,7 +345,7 @@ def _describe_number(column: NumberColumn) -> Places:
     return _lie_even(points, places, costs)
 
 
-def _lie_even(points: NDArray[Any], index: NDArray[Any], costs: FloatArray, *, is_category: bool = False) -> Places:
+def _lie_even(points: Numbers, index: Numbers, costs: FloatArray, *, is_category: bool = False) -> Places:
     """Places of a column whose codes have equally many, (n_codes, n_places)."""
     counts = np.full(index.shape[1], index.shape[0], dtype=np.int64)
     return Places(points.astype(np.float32), index.T.ravel(), counts, costs.T.ravel(), is_category)

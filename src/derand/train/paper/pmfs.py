@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray, IntArray
-from derand.kernels.compiling import compile_loop
+from derand.kernels.compiling import Compiled, compile_loop
 from derand.model import StepFunction
 from derand.noise import Noise
 
@@ -199,5 +199,5 @@ def _read_scores_plainly(
     return scores
 
 
-_convolve: Any = compile_loop()(_convolve_plainly)
-_read_scores: Any = compile_loop()(_read_scores_plainly)
+_convolve: Compiled = compile_loop()(_convolve_plainly)
+_read_scores: Compiled = compile_loop()(_read_scores_plainly)

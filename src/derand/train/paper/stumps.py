@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from derand._core.arrays import BoolArray, FloatArray, IntArray, freeze
+from derand._core.text import Facts
 from derand.model import AdditiveEnsemble, Argmax, CategoryTable, StepFunction
 from derand.noise import Noise
 from derand.train.counts import CountedRows
@@ -81,7 +82,7 @@ class Stumps:
     def append(self, feature: int, threshold: float, leaves: tuple[float, float, float]) -> Stumps:
         """One stump more; its leaves are the left, the right, and that of a missing value."""
         more = zip(_ARRAYS, (feature, threshold, *leaves), strict=True)
-        grown: dict[str, Any] = {name: np.append(getattr(self, name), value) for name, value in more}
+        grown: Facts = {name: np.append(getattr(self, name), value) for name, value in more}
         return replace(self, **grown)
 
     def take(self, chosen: slice | BoolArray) -> Stumps:

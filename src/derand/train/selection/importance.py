@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import FloatArray, Numbers
 from derand.train.bins import BinnedTable
 
 
 class SumOfParts(Protocol):
     """Functions whose sum is the score: Design or ProductDesign."""
 
-    def list_parts(self, weights: FloatArray, codes: NDArray[Any]) -> Iterator[tuple[tuple[int, ...], FloatArray]]: ...
+    def list_parts(self, weights: FloatArray, codes: Numbers) -> Iterator[tuple[tuple[int, ...], FloatArray]]: ...
 
 
 def measure_importances(design: SumOfParts, weights: FloatArray, rows: BinnedTable, n_features: int) -> FloatArray:

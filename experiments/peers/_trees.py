@@ -44,7 +44,7 @@ def compare_limits(dataset: str, settings: str, limit: float, rows: int) -> dict
     X = _encode(data.X, data.categorical)
     fitted = xgboost.XGBClassifier(n_jobs=1, **SETTINGS[settings]).fit(X[train], data.y[train])
     few, model = X[test][:rows], from_model(fitted, n_jobs=1)
-    threat = Threat(norm=None, limits=dict.fromkeys(data.numerical, f"{100 * limit:g}%"))
+    threat = Threat(norm=None, limits={"*": f"{100 * limit:g}%"}, frozen=tuple(data.categorical))
     asked, (contrast,) = resolve(threat, model.ensemble_, None), model.ensemble_.contrasts()
     label = fitted.predict(few).astype(np.int64)
     found, seconds = _time(lambda: decide_within(contrast, few, label == 1, asked, _BUDGET, 1))

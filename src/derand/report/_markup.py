@@ -35,6 +35,8 @@ _LATEX = {
 }  # fmt: skip
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~])")
 NAME_LENGTH = 60
+NOTHING = "\N{EN DASH}"
+"""An empty cell."""
 
 
 def render(template: str, summary: Mapping[str, object], **more: object) -> Markup:

@@ -8,6 +8,7 @@ import typer
 
 from derand.app import settings
 from derand.app.commands import app
+from derand.app.jobs import choose_model
 from derand.app.settings import list_options
 from derand.estimators import REGRESSORS, TRAINERS
 from derand.noise import NOISES
@@ -16,7 +17,7 @@ OPENING = """# All options
 
 Generated from the program. `derand COMMAND --help` prints the same. An option that may be given several times says so.
 """
-LISTS = {"{NOISES}": NOISES, "{TRAINERS}": TRAINERS, "{REGRESSORS}": REGRESSORS, "{DEFAULT_MODEL}": ["additive"]}
+LISTS = {"{NOISES}": NOISES, "{TRAINERS}": TRAINERS, "{REGRESSORS}": REGRESSORS, "{DEFAULT_MODEL}": [choose_model()]}
 
 
 def write_options() -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from experiments.peers._compare import DATASETS, compare_with_veritas
 from experiments.peers._plain_linf import PlainRadii, find_linf_radii
+from experiments.peers._trees import compare_limits
 from experiments.peers._veritas import PeerRadii, make_addtree, merge_by_feature, search_radii
 from experiments.peers._xgboost import convert_stumps, find_edge
 
@@ -15,6 +16,7 @@ __all__ = [
     "DATASETS",
     "PeerRadii",
     "PlainRadii",
+    "compare_limits",
     "compare_with_veritas",
     "convert_stumps",
     "find_edge",

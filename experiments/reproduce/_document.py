@@ -98,7 +98,8 @@ def _list_reports(reports: Sequence[Report]) -> list[str]:
         counts = [len(judged), len(outside), sum(cell.reason is not None for cell in outside)]
         shown = [str(count) for count in counts] if report.cells else ["", "", ""]
         seconds = f"{report.provenance['seconds']:.0f}"
-        rows.append([f"`{report.item.name}`", report.item.title, *shown, seconds])
+        title = report.item.title.partition(": ")[0]  # the rest stands beside the table itself
+        rows.append([f"`{report.item.name}`", title, *shown, seconds])
     header = ["name", "what it shows", "cells", "outside", "explained", "seconds"]
     return ["\n".join(draw_markdown(header, rows)), "Lines that share a model share its time."]
 

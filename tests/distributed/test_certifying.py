@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sklearn.ensemble import GradientBoostingClassifier
 
 import derand
-from derand import StumpClassifier, load, save
+from derand import AdditiveRegressor, StumpClassifier, Threat, from_model, load, save
 from derand.app.jobs import CertifySettings, certify_file
 from derand.distributed import certify, certify_files, connect
 
@@ -46,6 +47,22 @@ def test_partitions_join_back_by_their_index(clf: StumpClassifier, frame: Any) -
     assert with_id["bad"].tolist() == own["bad"].tolist()
     empty = certify(clf, dd.from_pandas(own.iloc[:3], npartitions=1).query("age > 1e9"))
     assert len(empty.compute()) == 0
+
+
+def test_imported_trees_and_regressors_are_certified_by_parts(frame: Any) -> None:
+    rows = frame[["amount", "count", "age"]].fillna(0.0).assign(more=frame["count"] % 4, less=frame["amount"] % 1)
+    library = GradientBoostingClassifier(n_estimators=20, max_depth=4, random_state=0).fit(
+        rows.to_numpy(), frame["bad"]
+    )
+    trees = from_model(library, rows)
+    assert trees.ensemble_.has_trees
+    threat = Threat(norm=None, limits={"amount": 0.1, "age": "5%"})
+    parts = dd.from_pandas(rows[:300], npartitions=3)
+    assert certify(trees, parts, threat=threat).compute().equals(trees.certify(rows[:300], threat=threat).to_frame())
+    reg = AdditiveRegressor(radius=0.1, regularization=1.0).fit(rows, rows["amount"] * 2)
+    assert certify(reg, parts).compute().equals(reg.certify_interval(rows[:300]).to_frame())
+    found = certify(reg, parts, tolerance=0.5, keep=["more"]).compute()
+    assert found.drop(columns="more").equals(reg.certify_radius(rows[:300], 0.5).to_frame())
 
 
 def test_what_is_refused(clf: StumpClassifier, frame: Any) -> None:

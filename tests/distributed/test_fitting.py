@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -101,6 +102,43 @@ def test_additive_models_of_rows_that_stay_in_parts(monkeypatch: pytest.MonkeyPa
     alone = AdditiveClassifier(regularization=0.1, **options).fit(X, y)
     shares = [certified_accuracy(y, clf.certify(X), [options["radius"]])[0] for clf in (one, alone)]
     assert shares[0] > shares[1] - 0.01
+
+
+@pytest.mark.parametrize("options", [{}, {"class_weight": "balanced", "min_rows_per_category": 100}])
+def test_stumps_with_weights_are_those_of_repeated_rows(frame: Any, options: dict[str, Any]) -> None:
+    weighed = frame.assign(times=np.random.default_rng(0).integers(0, 4, len(frame)))
+    repeated = frame.loc[np.repeat(frame.index, weighed["times"])].reset_index(drop=True)
+    alone = StumpClassifier(**options).fit(repeated.drop(columns="bad"), repeated["bad"])
+    for data in (weighed, pa.Table.from_pandas(weighed), shuffle(weighed, 4, 1)):
+        assert write_bytes(fit(StumpClassifier(**options), data, "bad", weights="times")) == write_bytes(alone)
+
+
+def test_additive_models_with_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same bits from one part and from five, and nearly the model of repeated rows."""
+    monkeypatch.setattr("derand.distributed._fitting.SAMPLE_ROWS", 800)
+    monkeypatch.setattr(strategies, "LIMITS", replace(strategies.LIMITS, large_rows=500))
+    frame = make_table(2_000)
+    weighed = frame.assign(times=np.where(frame["bad"] == "yes", 5, 1 - (np.arange(2_000) % 7 == 0)))
+    options: dict[str, Any] = {"radius": 0.05, "regularization": 0.1, "class_weight": {"no": 0.7}}
+    one = fit(AdditiveClassifier(**options), weighed, "bad", weights="times")
+    many = fit(AdditiveClassifier(**options), shuffle(weighed, 5, 3), "bad", weights="times")
+    assert write_bytes(one) == write_bytes(many)
+    repeated = frame.loc[np.repeat(frame.index, weighed["times"])].reset_index(drop=True)
+    same = fit(AdditiveClassifier(**options), repeated, "bad")
+    plain = fit(AdditiveClassifier(**options), frame, "bad")
+    X = frame.drop(columns="bad")
+    assert (one.predict(X) == same.predict(X)).mean() > 0.99
+    assert (plain.predict(X) == same.predict(X)).mean() < 0.97
+
+
+def test_weights_that_are_refused(frame: Any) -> None:
+    for wrong in (0.5, -1.0, np.nan, 1e7):
+        with pytest.raises(ValueError, match=r"the weights in 'times' must be whole numbers from 0 to 1,000,000"):
+            fit(StumpClassifier(), frame.assign(times=wrong), "bad", weights="times")
+    with pytest.raises(ValueError, match=r"there is no column 'times' of weights"):
+        fit(StumpClassifier(), frame, "bad", weights="times")
+    with pytest.raises(ValueError, match=r'`scaling` must not be "standard" beside `weights`'):
+        fit(StumpClassifier(scaling="standard"), frame.assign(times=1), "bad", weights="times")
 
 
 def test_files_and_workers_give_the_same_model(folder: Path, cluster: Any) -> None:

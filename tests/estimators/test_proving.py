@@ -157,6 +157,8 @@ def test_trees_have_reasons_and_promises(loans: pd.DataFrame, outcome: pd.Series
     for row in range(len(rows)):
         others = replace_others(numbers, row, numbers.columns[found.fixed[row]].tolist(), 60)
         assert (fitted.predict(others.to_numpy()) == found.label[row]).all()
+    (told_reason,) = model.explain(numbers.iloc[0]).reason_sentences
+    assert "enough for this answer, whatever the other entries within their domain" in told_reason
     (late, falls, *_) = (told := model.prove(rows, protected="late", monotone={"income": "decreasing"})).promises
     assert late.verdict == "counterexample"
     pair = model.decode_rows(late.rows)

@@ -97,7 +97,7 @@ def test_a_report_and_limits(joint: AdditiveRegressor) -> None:
         ([["width", "hight"]], "'hight', which does not exist"),
         ([["width", "place"]], "numerical columns, got 'place', which is categorical"),
         ([["width", "age"]], "without missing values, got 'age'"),
-        ("pairs", "`groups` must be None, 'auto' or a list"),
+        ("pairs", "`groups` must be None, 'auto', 'patches:3'"),
     ],
 )
 def test_bad_groups_are_refused(groups: Any, words: str) -> None:

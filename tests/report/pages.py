@@ -77,3 +77,36 @@ def check_page(report: Report) -> Page:
     assert report.to_latex().count("\\\\\n") == count_lines(report.to_dict())
     assert json.loads(report.to_json()) == report.to_dict()
     return page
+
+
+class _Tables(HTMLParser):
+    """The text of each table's cells, by the name that tests know it by."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tables: dict[str, list[list[str]]] = {}
+        self._rows: list[list[str]] | None = None
+        self._in_cell = False
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "table":
+            self._rows = self.tables.setdefault(str(dict(attrs).get("data-test")), [])
+        elif tag == "tr" and self._rows is not None:
+            self._rows.append([])
+        elif tag in ("td", "th") and self._rows:
+            self._rows[-1].append("")
+            self._in_cell = True
+
+    def handle_endtag(self, tag: str) -> None:
+        self._in_cell = self._in_cell and tag not in ("td", "th")
+        self._rows = None if tag == "table" else self._rows
+
+    def handle_data(self, data: str) -> None:
+        if self._in_cell and self._rows:
+            self._rows[-1][-1] += data.replace("\N{NO-BREAK SPACE}", " ")
+
+
+def read_tables(page: str) -> dict[str, list[list[str]]]:
+    """The tables of a page as text, heads first; tables of one name follow each other."""
+    return _Tables(page).tables

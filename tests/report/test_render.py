@@ -42,5 +42,5 @@ def test_text_from_the_data_is_escaped() -> None:
     assert "<script>alert" not in report._repr_html_()
     assert "<b>" not in report.to_markdown()
     assert r"\$\%" in report.to_latex().replace(r"\_", "") or r"\textless{}" in report.to_latex()
-    (table,) = [part for part in report.to_markdown().split("\n\n") if part.startswith("| feature")]
+    (table,) = [part for part in report.to_markdown().split("\n\n") if part.startswith("| column | half")]
     assert len({line.replace(r"\|", "").count("|") for line in table.splitlines()}) == 1

@@ -99,16 +99,17 @@ def test_a_classifier_with_groups_comes_back_from_a_file(tmp_path: Path) -> None
         ([[0, 5]], r"numerical columns, got 5, which is categorical"),
         ([[0, 4]], r"without missing values, got 4"),
         ([[0, 3]], r"must not name columns of `monotone`, got 3"),
-        ("all", r"`groups` must be None, 'auto' or a list"),
+        ("all", r"`groups` must be None, 'auto', 'patches:3'"),
         ([0, 1], r"got the group 0"),
-        (3, r"`groups` must be None, 'auto' or a list"),
+        (3, r"`groups` must be None, 'auto', 'patches:3'"),
     ],
 )
 def test_bad_groups_are_refused(groups: Any, words: str) -> None:
     X, y = draw_crossed(60, 0, 6)
     X[3, 4] = np.nan
     X[:, 5] = np.arange(60) % 3
-    clf = AdditiveClassifier(regularization=0.1, groups=groups, categorical_features=[5], monotone={3: 1})
+    options: dict[str, Any] = {"categorical_features": [5], "monotone": {3: 1}}
+    clf = AdditiveClassifier(radius=0.1, regularization=0.1, groups=groups, **options)
     with pytest.raises(ValueError, match=words):
         clf.fit(X, y)
     with pytest.raises(NotFittedError):

@@ -137,15 +137,7 @@ def fill_when_done(folder: PathLike, last: str) -> Iterator[Path]:
 def restore_folder(folder: PathLike) -> None:
     """Put back what stood in a folder before a process that was killed while files moved there.
 
-    Parameters
-    ----------
-    folder : path-like
-        As given to `fill_when_done`; nothing changes where no process was killed.
-
-    Raises
-    ------
-    OSError
-        Where the process lives: another one is moving files into the same folder.
+    OSError where that process lives: another one is moving files into the same folder.
     """
     _restore(Path(os.path.realpath(folder)), None)
 

@@ -33,13 +33,7 @@ class MissingLibraryError(ImportError):
 def import_extra(module: str, extra: str | None, what: str) -> Any:
     """A module of a library that comes with an extra; where it is not there, one line says how to get it.
 
-    Parameters
-    ----------
-    module : str
-    extra : str or None
-        None for libraries that no extra brings: they are installed by their own name.
-    what : str
-        What needs it; the sentence begins with it.
+    `extra`: None for libraries that are installed by their own name; `what` needs it, and begins the sentence.
 
     Examples
     --------

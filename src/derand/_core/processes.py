@@ -34,10 +34,7 @@ class LostProcessError(RuntimeError):
 class WorkerProcess:
     """A process that calls one function after another; use it in a `with` block, or `stop` it.
 
-    Parameters
-    ----------
-    silent : bool
-        Whether nothing that it prints is shown.
+    `silent`: whether nothing that it prints is shown.
 
     Examples
     --------
@@ -105,10 +102,6 @@ class WorkerPool:
     """Several processes that share tasks; all of them end with its `with` block.
 
     A task whose process is lost is tried once more in another one.
-
-    Parameters
-    ----------
-    n_processes : int
     """
 
     def __init__(self, n_processes: int) -> None:

@@ -259,10 +259,7 @@ def join_words(parts: list[str]) -> str:
 def make_printable(text: str) -> str:
     """Text for a terminal: what would control it, reverse its direction or is no character is written as an escape.
 
-    Parameters
-    ----------
-    text : str
-        Line ends and tabs stay.
+    Line ends and tabs stay.
 
     Examples
     --------

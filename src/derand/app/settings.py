@@ -280,9 +280,9 @@ class TrainSettings:
         metavar="COLUMN=DIRECTION",
     )
     groups: Sequence[Sequence[str]] | str | None = _option(
-        'Numbers that interact, two to four in a group: "auto" looks for pairs, "a,b;c,d" names them.',
+        'Columns that interact: "auto" looks for them, "a,b;c,d" names them, "patches:3" are those of an image.',
         "groups",
-        metavar="auto|A,B;C,D",
+        metavar="auto|patches:3|A,B;C,D",
     )
     regularization: float | None = _option(
         "How smooth the functions are: a number above 0.",

@@ -25,15 +25,7 @@ _MISTAKES = "false_negative=5,false_positive=1"
 
 
 def require_choice(option: str, value: str, choices: Sequence[str]) -> None:
-    """Refuse the value of an option that is none of the choices.
-
-    Parameters
-    ----------
-    option : str
-        As the user writes it, such as "--scaling".
-    value : str
-    choices : sequence of str
-    """
+    """Refuse the value of an option, named as the user writes it, that is none of the choices."""
     if value not in choices:
         raise ValueError(f"{option} must be one of {', '.join(choices)}, got {value!r}.")
 
@@ -88,10 +80,14 @@ def _parse_domains(texts: Sequence[str], flag: str, option: Option) -> dict[str,
     return parse_pairs(texts, "domain", "COLUMN=LOW:HIGH or COLUMN=A,B", read)
 
 
+_PATCHES = "patches:"
+"""What `groups` of images begin with."""
+
+
 def _parse_groups(text: str, flag: str, option: Option) -> str | list[list[str]]:
     """Groups of columns: groups apart by semicolons, columns by commas."""
-    if text.strip() == "auto":
-        return "auto"
+    if text.strip() == "auto" or text.startswith(_PATCHES):
+        return text.strip()
     found = [[name.strip() for name in group.split(",")] for group in text.split(";")]
     for group in found:
         if len(group) < 2 or not all(group):
@@ -223,8 +219,8 @@ def _read_names(value: object, key: str, option: Option) -> dict[str, str]:
 
 
 def _read_groups(value: object, key: str, option: Option) -> str | list[list[str]]:
-    if value == "auto":
-        return "auto"
+    if isinstance(value, str) and (value == "auto" or value.startswith(_PATCHES)):
+        return value
     if not isinstance(value, list) or not all(isinstance(group, list) for group in value):
         raise ValueError(f'{key} must be "auto" or lists of columns, such as [["a", "b"]], got {quote_short(value)}.')
     return [_read_texts(group, key, option) for group in value]

@@ -178,21 +178,8 @@ def certify_checked(
 ) -> list[Certificates]:
     """`certify` for rows that were checked already: numbers of the model's width, missing only where it has a cell.
 
-    Parameters
-    ----------
-    model, noise, rule, proof, backend, n_jobs
-        As for `certify`.
-    rows : array of shape (n_rows, n_features)
-    threats : sequence of Threat
-        Alike but for `l0`.
-    must_look : bool
-        Whether nobody has looked for NaN and infinity yet: a device does so on its way, where it sees all columns.
-    search : TreeSearch
-        How models with trees are searched.
-
-    Returns
-    -------
-    list of Certificates, one per threat
+    `threats`: alike but for `l0`; there is a result for each. `must_look`: whether nobody has looked for NaN and
+    infinity yet: a device does so on its way, where it sees all columns.
     """
     check_request(rule, proof, noise, threats)
     if not threats:

@@ -21,22 +21,23 @@ def certify(estimator: Fitted, data: Frame, *, keep: Sequence[str] = (), **asked
 
     Parameters
     ----------
-    estimator : fitted classifier
-        Trained by `fit` of this package or by its own. It travels to each worker once.
+    estimator : fitted classifier or regressor
+        Trained by `fit` of this package or by its own, or read by `from_model`. It travels to each worker once.
     data : Dask dataframe
         Columns that the model does not read are left out, but for those that are kept.
     keep : sequence of str
         Columns of `data` that stand beside the certificates, such as an identifier to join by: partitions that were
         read from files each have an index from 0 on.
     **asked
-        As for `certify` of the classifier: `l0`, `threat`, `rule`, `proof`, `noise`, ... One thread is used per
-        partition: Dask works on as many at a time as there are cores.
+        As for `certify` of the classifier: `l0`, `threat`, `rule`, `proof`, `noise`, ...; as for `certify_interval` of
+        a regressor, or with a `tolerance` for `certify_radius`. One thread is used per partition: Dask works on as many
+        at a time as there are cores.
 
     Returns
     -------
     Dask dataframe
-        With the index of `data`: what is kept, then label, failure, radius or verdict, and proof, as
-        `Certificates.to_frame` has them.
+        With the index of `data`: what is kept, then label, failure, radius or verdict, and proof, or of numbers value,
+        low and high, as `to_frame` of certificates has them.
         Its `to_parquet` writes one file per partition.
     """
     if not hasattr(estimator, "ensemble_"):
@@ -66,7 +67,15 @@ def certify(estimator: Fitted, data: Frame, *, keep: Sequence[str] = (), **asked
 def _make_meta(estimator: Fitted, options: dict[str, object]) -> Any:
     """The result of no rows."""
     row = estimator.decode_rows(np.zeros((1, estimator.encoding_.n_features)))
-    return estimator.certify(row, **options).to_frame().iloc[:0]
+    return _certify(estimator, row, options).iloc[:0]
+
+
+def _certify(estimator: Any, rows: object, options: dict[str, Any]) -> Any:
+    """Certificates of rows as a frame; of numbers their intervals, or radii of a tolerance."""
+    if not hasattr(estimator, "certify_interval"):
+        return estimator.certify(rows, **options).to_frame()
+    prove = estimator.certify_radius if "tolerance" in options else estimator.certify_interval
+    return prove(rows, **options).to_frame()
 
 
 def _certify_part(
@@ -75,7 +84,7 @@ def _certify_part(
     if not len(frame):
         return meta
     names, kept = columns
-    found = _load_once(content).certify(frame[names], **options).to_frame()
+    found = _certify(_load_once(content), frame[names], options)
     return _join(frame[kept], found) if kept else found
 
 

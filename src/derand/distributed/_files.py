@@ -22,6 +22,7 @@ from derand import __version__
 from derand._core.files import PathLike, replace_when_done
 from derand._core.later import import_later
 from derand._core.processes import LostProcessError, WorkerPool
+from derand._core.text import Facts
 from derand.distributed._cluster import connect
 from derand.distributed._parts import list_files
 from derand.storage import find_record, load_record, mark_file, read_json
@@ -169,7 +170,7 @@ def _run(results: Iterator[_Found], summary: FilesSummary, advance: Callable[[in
     summary["scores"] = {name: math.sqrt(mean) if name == "rmse" else mean for name, mean in means.items()}
 
 
-def _certify_one(model: str, source: str, target: str, options: dict[str, object]) -> dict[str, Any]:
+def _certify_one(model: str, source: str, target: str, options: dict[str, object]) -> Facts:
     certify_file = import_later("derand", {"certify_file": "app.jobs"})("certify_file")
     found = certify_file(model, source, target, **options)
     certified = found["certified_rows"] if "proofs" in found else 0

@@ -15,14 +15,14 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray
+from derand._core.arrays import FloatArray, IntArray
 from derand._core.origin import Fitted, Frame
 from derand._core.progress import tell
 from derand._core.text import quote_short
 from derand.distributed._parts import Parts, drop_empty
 from derand.distributed._sampling import SAMPLE_ROWS, Sample, draw_part, join_samples
 from derand.distributed._shards import DaskShards
-from derand.distributed._survey import Survey, join_surveys, split_target, survey_part
+from derand.distributed._survey import Survey, join_surveys, split_target, split_weights, survey_part
 from derand.estimators import (
     AdditiveClassifier,
     StumpClassifier,
@@ -52,7 +52,14 @@ from derand.train import (
 Estimator = TypeVar("Estimator", StumpClassifier, AdditiveClassifier)
 
 
-def fit(estimator: Estimator, data: object, target: str, *, columns: Sequence[str] | None = None) -> Estimator:
+def fit(
+    estimator: Estimator,
+    data: object,
+    target: str,
+    *,
+    columns: Sequence[str] | None = None,
+    weights: str | None = None,
+) -> Estimator:
     """Train on a table of parts; the model does not depend on how the rows are cut into parts, nor on their order.
 
     A StumpClassifier is the one that its own `fit` finds on all rows, bit for bit, unless `scaling` is "robust". What
@@ -71,6 +78,9 @@ def fit(estimator: Estimator, data: object, target: str, *, columns: Sequence[st
     columns : sequence of str, or None
         Columns to learn from; None is all but the target. Columns to look at before the model is trusted, such as
         identifiers, are named in a ColumnWarning, as by `fit` of the estimator.
+    weights : str or None
+        A column of whole numbers: a row of weight 3 counts as three rows, one of weight 0 is left out. Not with
+        `scaling="standard"`.
 
     Returns
     -------
@@ -87,10 +97,12 @@ def fit(estimator: Estimator, data: object, target: str, *, columns: Sequence[st
     ['no', 'no', 'yes', 'yes']
     """
     _require_supported(estimator)
+    if weights is not None and estimator.scaling == "standard":
+        raise ValueError('`scaling` must not be "standard" beside `weights` on tables of parts: take "range".')
     before = vars(estimator).copy()
     try:
         with estimator._listen():
-            messages, found = _fit(estimator, data, target, columns)
+            messages, found = _fit(estimator, data, target, columns, weights)
     except BaseException:  # an interrupted fit, too, leaves the estimator as it was
         estimator.__dict__ = before
         raise
@@ -115,17 +127,18 @@ def _require_supported(estimator: object) -> None:
 
 
 def _fit(
-    estimator: Fitted, data: object, target: str, columns: Sequence[str] | None
+    estimator: Fitted, data: object, target: str, columns: Sequence[str] | None, weighed: str | None
 ) -> tuple[tuple[str, ...], str | None]:
     """Train; the warnings, and the message of the data checks."""
-    parts = Parts.open(data, None if columns is None else (*columns, target))
+    more = (target,) if weighed is None else (target, weighed)
+    parts = Parts.open(data, None if columns is None else (*columns, *more))
     tell(f"reading {len(parts.parts):,} parts: columns and classes")
     is_scaled = estimator.scaling is not None
-    asked = (target, estimator.categorical_features, is_scaled)
+    asked = (target, weighed, estimator.categorical_features, is_scaled)
     survey = parts.reduce(survey_part, join_surveys, *asked, with_names=True)
-    if survey is None:
+    if survey is None or not survey.n_rows:
         raise ValueError("The table has no rows.")
-    reading = _Reading.plan(survey, target)
+    reading = replace(_Reading.plan(survey, target), weights=weighed)
     _refuse_classes(estimator, reading.classes, target)
     refuse_identifiers(reading.classes.size, survey.n_rows, f"The column {quote_short(target)}")
     tell(f"{survey.n_rows:,} rows; drawing a sample")
@@ -143,7 +156,7 @@ def _fit(
     if isinstance(estimator, StumpClassifier):
         rows = lambda noise: _count(estimator, parts, reading, survey, class_weight, noise)  # noqa: E731
     else:
-        rows = lambda noise: _share(parts, reading, table, totals, sample)  # noqa: E731
+        rows = lambda noise: _share(parts, reading, table, totals, sample, survey.largest_weight)  # noqa: E731
     messages = tuple(fit_table(estimator, table, reading.encoding, reading.classes, totals, rows))
     labels = reading.classes[sample.target]
     return messages, estimator._doubt_columns(reading.encoding.decode(sample.rows), labels)
@@ -166,6 +179,7 @@ class _Reading:
     target: str
     encoding: TableEncoding
     classes: Labels
+    weights: str | None = None
 
     @classmethod
     def plan(cls, survey: Survey, target: str) -> _Reading:
@@ -183,13 +197,14 @@ class _Reading:
     def n_categories(self) -> dict[int, int]:
         return {column: len(values) for column, values in self.encoding.categories.items()}
 
-    def read(self, table: object) -> tuple[FloatArray, NDArray[np.uint8]]:
-        """Rows as the model reads them, and their classes."""
+    def read(self, table: object) -> tuple[FloatArray, NDArray[np.uint8], IntArray | None]:
+        """Rows as the model reads them, their classes, and their weights where they have some."""
+        table, weights = split_weights(table, self.weights)
         X, labels = split_target(table, self.target)
         rows = self.encoding.encode_finite(X, may_miss=self.encoding.numerical)
         places = {label: place for place, label in enumerate(self.classes.tolist())}
         lookup = np.array([places.get(value, 0) for value in labels.values], dtype=np.uint8)
-        return rows, lookup[labels.codes]
+        return rows, lookup[labels.codes], weights
 
 
 def _draw(table: object, reading: _Reading, most: int) -> Sample:
@@ -224,25 +239,31 @@ def _count(
 
 
 def _count_rows(table: object, reading: _Reading, plan: CountingPlan, class_weight: FloatArray) -> PartCounts:
-    rows, target = reading.read(table)
-    part = TrainingTable(rows, target, class_weight, None, reading.n_categories, reading.encoding.names)
+    rows, target, weights = reading.read(table)
+    by_row = None if weights is None else weights.astype(np.float64)
+    part = TrainingTable(rows, target, class_weight, by_row, reading.n_categories, reading.encoding.names)
     return count_part(part, plan)
 
 
-def _share(parts: Parts, reading: _Reading, table: TrainingTable, totals: FloatArray, sample: Sample) -> TrainingTable:
+def _share(
+    parts: Parts, reading: _Reading, table: TrainingTable, totals: FloatArray, sample: Sample, largest_weight: int
+) -> TrainingTable:
     """The sample as a table, with the way to all rows."""
 
     def share(binned: BinnedTable) -> Any:
         coded = parts.map(_code, _join_codes, reading, binned.numbers, binned.categories)
         return DaskShards(coded) if parts.on_workers else PartsInMemory(drop_empty(coded))
 
-    return replace(table, whole=WholeTable(totals.astype(np.int64), sample.count_distinct(), share))
+    whole = WholeTable(totals.astype(np.int64), sample.count_distinct(), share, largest_weight)
+    return replace(table, whole=whole)
 
 
 def _code(table: object, reading: _Reading, numbers: Frame, categories: Frame) -> CodedRows:
-    rows, target = reading.read(table)
-    return CodedRows(code_rows(rows, numbers, categories), target)
+    rows, target, weights = reading.read(table)
+    return CodedRows(code_rows(rows, numbers, categories), target, weights)
 
 
 def _join_codes(found: Sequence[CodedRows]) -> CodedRows:
-    return CodedRows(np.concatenate([one.codes for one in found]), np.concatenate([one.target for one in found]))
+    codes, target = (np.concatenate(own) for own in zip(*((one.codes, one.target) for one in found), strict=True))
+    weights = [one.weights for one in found if one.weights is not None]
+    return CodedRows(codes, target, np.concatenate(weights) if weights else None)

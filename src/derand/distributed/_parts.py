@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from derand._core.later import import_extra
-from derand._core.origin import Cell
+from derand._core.origin import Cell, Frame
 from derand.tables import is_frame
 
 if TYPE_CHECKING:
@@ -142,7 +142,7 @@ class Parts:
     on_workers: bool
 
     @classmethod
-    def open(cls, data: Any, columns: tuple[str, ...] | None = None) -> Parts:
+    def open(cls, data: Frame, columns: tuple[str, ...] | None = None) -> Parts:
         """The parts of a Dask dataframe, of Parquet files, or of a table in memory; all columns, or some."""
         if hasattr(data, "to_delayed"):
             delayed = list((data if columns is None else data[list(columns)]).to_delayed())

@@ -55,8 +55,8 @@ class Sample:
         return int((self.most - 1) / ((float(self.numbers[self.most - 1, 0]) + 1.0) / 2.0**64))
 
 
-def draw_part(rows: FloatArray, target: NDArray[np.uint8], most: int) -> Sample:
-    """The sample of some rows."""
+def draw_part(rows: FloatArray, target: NDArray[np.uint8], weights: IntArray | None, most: int) -> Sample:
+    """The sample of some rows, each of which counts as often as its weight."""
     plain = np.ascontiguousarray(rows) + 0.0  # a negative zero is a zero
     plain[np.isnan(plain)] = np.nan
     words = plain.view(np.uint64)
@@ -65,7 +65,7 @@ def draw_part(rows: FloatArray, target: NDArray[np.uint8], most: int) -> Sample:
         column = np.empty(target.size, dtype=np.uint64)
         hash_rows(words, target, seed, column)
         numbers[:, at] = column
-    return _keep(numbers, plain, target, np.ones(target.size, dtype=np.int64), most)
+    return _keep(numbers, plain, target, np.ones(target.size, dtype=np.int64) if weights is None else weights, most)
 
 
 def join_samples(parts: Sequence[Sample]) -> Sample:

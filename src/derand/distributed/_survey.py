@@ -20,6 +20,7 @@ from derand.tables import MOST_CLASSES, CategoricalFeatures, Category, ColumnKin
 from derand.tables import Labels as ClassLabels
 from derand.train import Moments, Spread
 
+MOST_WEIGHT = 10**6
 MOST_CATEGORIES = 2**16
 """Of a column: beyond that it says which row is which, and not what it is like."""
 
@@ -46,6 +47,8 @@ class Survey:
         Of an array of them.
     moments : tuple of Moments
         Of the numbers of each column; none where they were not asked for.
+    largest_weight : int
+        Of a row.
     sources : tuple of str
         By column the name of a part that holds its kind; the last one is that of some part.
     """
@@ -61,6 +64,7 @@ class Survey:
     label_type: str
     moments: tuple[Moments, ...] = ()
     sources: tuple[str, ...] = ()
+    largest_weight: int = 1
 
     def list_classes(self) -> ClassLabels:
         """The labels that occur, in order."""
@@ -97,9 +101,11 @@ class Labels(NamedTuple):
     codes: IntArray
     type: str
 
-    def count_rows(self) -> dict[Category, int]:
-        """How many rows have each."""
-        return dict(zip(self.values, np.bincount(self.codes, minlength=len(self.values)).tolist(), strict=True))
+    def count_rows(self, weights: IntArray | None) -> dict[Category, int]:
+        """How many rows have each, by their weights."""
+        counts = np.zeros(len(self.values), dtype=np.int64)
+        np.add.at(counts, self.codes, 1 if weights is None else weights)
+        return dict(zip(self.values, counts.tolist(), strict=True))
 
 
 def split_target(table: Frame, target: str) -> tuple[object, Labels]:
@@ -111,6 +117,26 @@ def split_target(table: Frame, target: str) -> tuple[object, Labels]:
         return table.drop_columns([target]), _read_labels(table.column(target), target)
     rest = table.drop(columns=[target]) if hasattr(table, "iloc") else table.drop(target)
     return rest, _read_labels(table[target], target)
+
+
+def split_weights(table: Frame, column: str | None) -> tuple[Frame, IntArray | None]:
+    """A table without the column of weights, and these; rows of weight 0 are left out."""
+    if column is None:
+        return table, None
+    is_arrow, is_pandas = hasattr(table, "column_names"), hasattr(table, "iloc")
+    if column not in (table.column_names if is_arrow else table.columns):
+        raise ValueError(f"there is no column {quote_short(column)} of weights.")
+    given = np.asarray(table[column], dtype=np.float64)
+    if not ((given >= 0) & (given == np.rint(given)) & (given <= MOST_WEIGHT)).all():
+        raise ValueError(
+            f"the weights in {quote_short(column)} must be whole numbers from 0 to {MOST_WEIGHT:,}: a row of weight 3 "
+            "counts as three rows."
+        )
+    kept = given > 0
+    if not kept.all():
+        table = table[kept] if is_pandas else table.filter(kept)
+    rest = table.drop(columns=[column]) if is_pandas else table.drop([column])
+    return rest, given[kept].astype(np.int64)
 
 
 def _read_labels(column: object, target: str) -> Labels:
@@ -140,8 +166,16 @@ def _read_labels(column: object, target: str) -> Labels:
     return Labels(values, coded.indices.to_numpy(zero_copy_only=False).astype(np.int64), kind)
 
 
-def survey_part(table: object, target: str, categorical: CategoricalFeatures, is_scaled: bool, name: str) -> Survey:
+def survey_part(
+    table: object,
+    target: str,
+    weights: str | None,
+    categorical: CategoricalFeatures,
+    is_scaled: bool,
+    name: str,
+) -> Survey:
     """A first look at the rows of a part; moments are for models that are scaled."""
+    table, by_row = split_weights(table, weights)
     X, labels = split_target(table, target)
     encoding = TableEncoding.learn(X, categorical)
     if encoding.names is None:
@@ -165,9 +199,11 @@ def survey_part(table: object, target: str, categorical: CategoricalFeatures, is
         kinds[column] = ColumnKind.BOOLEAN.value
     categories = {column: frozenset(values) for column, values in encoding.categories.items()}
     _refuse_many(categories, encoding.names)
-    counts = labels.count_rows()
+    counts = labels.count_rows(by_row)
+    largest = 1 if by_row is None else int(by_row.max(initial=1))
     shown = (encoding.names, tuple(kinds), categories, lows, highs, whole, counts, labels.type)
-    return Survey(len(matrix), *shown, tuple(moments) if is_scaled else (), (name,) * (len(kinds) + 1))
+    known = tuple(moments) if is_scaled else ()
+    return Survey(sum(counts.values()), *shown, known, (name,) * (len(kinds) + 1), largest)
 
 
 def _refuse_many(categories: Mapping[int, frozenset[Category]], names: Sequence[str]) -> None:
@@ -207,6 +243,7 @@ def join_surveys(parts: Sequence[Survey]) -> Survey:
         first.label_type,
         tuple(sum(own, Moments()) for own in zip(*(part.moments for part in parts), strict=True)),
         (*sources, first.sources[-1]),
+        max(part.largest_weight for part in parts),
     )
 
 

@@ -290,10 +290,18 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
         self.noise_ = choose_noise(table, noises, self._read_threat(table), options)
         return self.noise_
 
+    @property
+    def _moves_apart(self) -> bool:
+        """Whether what each column can do does not depend on the others."""
+        return self.default_threat.ball_norm in (None, np.inf)
+
+    def _may_overlap(self, noise: Noise | None) -> bool:
+        """Whether a search certifies groups that share columns, where each column moves by itself, or none does."""
+        return noise is None and self.classes_.size == 2
+
     def _make_options(self, table: TrainingTable, noise: Noise | None) -> AdditiveOptions:
         monotone = read_monotone(self.monotone, table)
-        moves_apart = float(self.radius) == 0 or self.default_threat.ball_norm in (None, np.inf)
-        may_overlap = noise is None and moves_apart and self.classes_.size == 2
+        may_overlap = self._may_overlap(noise) and (float(self.radius) == 0 or self._moves_apart)
         return AdditiveOptions(
             radius=float(self.radius),
             n_cuts=None if isinstance(self.n_cuts, str) else int(self.n_cuts),
@@ -328,7 +336,8 @@ class AdditiveClassifier(AdditiveEstimator, CertifiedClassifier):
     def _warn_of_one_label(self, table: TrainingTable, totals: FloatArray, training: Training) -> tuple[str, ...]:
         """Nothing where training has named the collapse already; and which columns were not looked at for groups."""
         told = () if training.warnings else super()._warn_of_one_label(table, totals, training)
-        return (*told, *warn_of_gaps(self.groups, table))
+        looks_at_all = self._may_overlap(self.noise_) and self._moves_apart
+        return told if looks_at_all else (*told, *warn_of_gaps(self.groups, table))
 
     def _describe_unfinished(self) -> str | None:
         fit = self.training_.fit

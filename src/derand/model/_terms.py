@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from derand._core.arrays import FloatArray, Frozen, IntArray, freeze, is_whole
+from derand._core.text import Facts
 
-Description = dict[str, Any]
+Description = Facts
 """Numbers, texts and lists that the constructor takes back."""
 MAX_SCORE = 2**53
 """Largest absolute score: beyond it a double no longer holds every integer."""
@@ -459,7 +460,7 @@ def _describe_score(score: Score) -> int | list[int]:
     return score if isinstance(score, int) else list(score)
 
 
-def _describe_missing(score: Score | None) -> dict[str, Any]:
+def _describe_missing(score: Score | None) -> Facts:
     """Only where there is one: files of models without such cells stay as they were."""
     return {} if score is None else {"missing": _describe_score(score)}
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from derand._core.arrays import Numbers
 from derand._core.origin import Fitted
 
 
@@ -40,7 +40,7 @@ def rename_classes(model: Fitted, names: Mapping[object, str]) -> object:
 def rename_labels(y: Any, model: Fitted, renamed: Any) -> Any:
     """Labels of a model as its renamed copy has them; those that it does not have are refused."""
     called = dict(zip(model.classes_.tolist(), renamed.classes_.tolist(), strict=True))
-    labels: NDArray[Any] = np.asarray(y)
+    labels: Numbers = np.asarray(y)
     strange = labels[~np.isin(labels, model.classes_)]
     if strange.size:
         raise ValueError(f"`y` must hold labels among {model.classes_.tolist()}, got {strange.tolist()[0]!r}.")

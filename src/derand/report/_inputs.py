@@ -8,12 +8,12 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from derand._core.arrays import BoolArray, FloatArray
+from derand._core.arrays import BoolArray, FloatArray, Numbers
 from derand._core.origin import Cell, Fitted, Frame, Origin
 from derand._core.text import format_short
 from derand.certificates import (
@@ -38,7 +38,7 @@ from derand.threat import Threat, as_budget, as_threats
 if TYPE_CHECKING:
     from derand.estimators import CertifiedClassifier
 
-LabelArray = NDArray[Any]
+LabelArray = Numbers
 """Labels, groups or classes: numbers or text, as the user has them."""
 
 MISSING = "(missing)"

@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike
 
 from derand._core.arrays import BoolArray, FloatArray
 from derand._core.files import PathLike, replace_when_done
-from derand._core.text import format_count, format_percent_interval, join_words, plural
+from derand._core.origin import Fitted
+from derand._core.text import Facts, format_count, format_percent_interval, join_words, plural
 from derand.metrics import EstimateSummary, adjust_chances, compare_shares, compute_wilson_interval, subtract_shares
 from derand.report import _page
 from derand.report._facts import NoiseFacts
@@ -154,7 +155,7 @@ class Monitor:
 
     def __init__(
         self,
-        model: Any,
+        model: Fitted,
         batches: Mapping[str, Any] | Sequence[Any],
         *,
         y: Mapping[str, ArrayLike] | Sequence[ArrayLike] | None = None,
@@ -238,7 +239,7 @@ class Monitor:
         for batch in self._summary["batches"]:
             for one in batch["measures"]:
                 share = one["share"] or {"value": math.nan, "low": math.nan, "high": math.nan}
-                told = {name: one[name] for name in ("kind", "title", "count", "total")}  # type: ignore[literal-required]
+                told = {name: one[name] for name in ("kind", "title", "count", "total")}
                 ends = {"share": share["value"], "low": share["low"], "high": share["high"]}
                 lines.append({"batch": batch["name"], **told, **ends, "chance": one["chance"], "mark": one["mark"]})
         return pd.DataFrame(lines)
@@ -285,7 +286,7 @@ class Monitor:
         names = every[0].classes.tolist()
         for name in names[1:] if len(names) == 2 else names:  # of two answers one says the other
             measures.append(_Measure("answer", f"answer {str(name)!r}", always, np.asarray(label == name)))
-        measures.append(_Measure("outside", "outside of what training saw", always, outside.any(axis=1)))
+        measures.append(_Measure("outside", "outside of what training saw", always, np.asarray(outside.any(axis=1))))
         correct = [one.correct for one in self._inputs.values()]
         if all(one is not None for one in correct):
             right = np.concatenate([one for one in correct if one is not None])
@@ -361,7 +362,7 @@ class Monitor:
         return [("model, as it would be saved", hash_model(self._model))]
 
 
-def _name_batches(batches: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
+def _name_batches(batches: Mapping[str, Any] | Sequence[Any]) -> Facts:
     if isinstance(batches, Mapping):
         named = {str(name): rows for name, rows in batches.items()}
     elif isinstance(batches, list | tuple):
@@ -375,7 +376,7 @@ def _name_batches(batches: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
     return named
 
 
-def _match_labels(y: Any, tables: Mapping[str, Any]) -> dict[str, Any]:
+def _match_labels(y: Any, tables: Mapping[str, Any]) -> Facts:
     """True labels by the name of their batch."""
     if y is None:
         return {}
@@ -404,7 +405,7 @@ def _pool_groups(groups: Groups | None, n_rows: Sequence[int], names: Sequence[s
     if not isinstance(groups, Mapping):
         resolve_groups(names, groups, 0)  # refused before any work
         return groups
-    pooled: dict[str, Any] = {}
+    pooled: Facts = {}
     for title, values in groups.items():
         if isinstance(values, str | int | np.integer):
             pooled[title] = values
@@ -419,7 +420,7 @@ def _pool_groups(groups: Groups | None, n_rows: Sequence[int], names: Sequence[s
     return pooled
 
 
-def _find_ranges(model: Any, X_train: Any) -> dict[int, tuple[float, float]]:
+def _find_ranges(model: Fitted, X_train: Any) -> dict[int, tuple[float, float]]:
     """The least and the largest number of each column in training."""
     from derand.fitted import encode_rows
 

@@ -50,6 +50,9 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
     ),
 }
 """From the decision to the details: of a classifier within a radius or within limits alone, and of a regressor."""
+_LONGEST_NOTE = 140
+_ROOM = 3900
+"""Letters that a page to sign holds in its usual size; with more, it is printed smaller."""
 _BELOW = ("answers", "compare")
 """Tables of LaTeX that stand below the main one."""
 
@@ -78,6 +81,8 @@ def to_html(summary: Summary, *, one_page: bool = False) -> str:
         kind, code, data = "Interval report", ["intervals"], intervals.list_data(summary)
     else:
         kind, code, data = "Certificate report", [], rows.list_data(summary)
+    chosen = choose_sections(summary)[: 1 if one_page else None]
+    is_dense = one_page and _count_letters(summary, chosen[0]) > _ROOM
     moved = {} if one_page else what_if.list_data(summary)
     styles = ["report", "audit", *code, *(["whatif"] if moved else [])]
     style = Markup("".join(read_static(f"{name}.css") for name in styles))
@@ -93,8 +98,9 @@ def to_html(summary: Summary, *, one_page: bool = False) -> str:
         "page",
         summary,
         kind=kind,
-        sections=choose_sections(summary)[: 1 if one_page else None],
+        sections=chosen,
         one_page=one_page,
+        is_dense=is_dense,
         style=style,
         scripts=scripts,
         policy=Markup(policy),
@@ -112,7 +118,8 @@ def to_monitor_html(summary: Summary) -> str:
         "style-src-attr 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
     )
     sections = [one for one in monitor.SECTIONS if one.link(summary)]
-    return render("monitor", summary, sections=sections, style=style, policy=Markup(policy))
+    more = {"one_page": False, "is_dense": False, "sections": sections}
+    return render("monitor", summary, **more, style=style, policy=Markup(policy))
 
 
 def to_monitor_markdown(summary: Summary) -> str:
@@ -121,6 +128,12 @@ def to_monitor_markdown(summary: Summary) -> str:
     for section in monitor.SECTIONS:
         parts += write_markdown(section.blocks(summary)) if section.link(summary) else []
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+def _count_letters(summary: Summary, section: Section) -> int:
+    """How much a page to sign has to hold."""
+    above = [summary["title"], *summary["notes"][:2], *((summary["banner"] or {}).values())]
+    return len(section.html(summary).striptags()) + sum(min(len(text), _LONGEST_NOTE) for text in above)
 
 
 def _hash_code(code: str) -> str:

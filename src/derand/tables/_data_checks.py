@@ -167,13 +167,7 @@ def _split_name(name: str | int) -> list[str]:
 
 
 class Leaks:
-    """Asks of columns whether they tell the target by themselves.
-
-    Parameters
-    ----------
-    target : array of shape (n_rows,)
-        Labels, or numbers to be predicted (more than twenty different ones).
-    """
+    """Asks of columns whether they tell the target by themselves: labels, or more than twenty different numbers."""
 
     def __init__(self, target: Targets) -> None:
         values, codes = np.unique(target, return_inverse=True)

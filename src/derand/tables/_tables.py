@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from derand._core.arrays import Cells, FloatArray, IntArray
 from derand._core.finite import cast_exactly, require_unchanged
 from derand._core.origin import Cell, Frame, find_library, take_rows
+from derand._core.text import Facts
 from derand.tables._kinds import Category, ColumnKind, is_missing, kind_of_arrow_type, kind_of_cell, kind_of_letter
 
 if TYPE_CHECKING:
@@ -335,7 +336,7 @@ class PolarsTable(ArrowTable):
         return pa.chunked_array([series.to_arrow(compat_level=pl.CompatLevel.oldest())])
 
 
-_ADAPTERS: dict[str, Any] = {"pandas": PandasTable, "polars": PolarsTable, "pyarrow": ArrowTable}
+_ADAPTERS: Facts = {"pandas": PandasTable, "polars": PolarsTable, "pyarrow": ArrowTable}
 
 
 def judge_cell(value: object, table: Table, column: int) -> ColumnKind:

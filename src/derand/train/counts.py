@@ -93,13 +93,13 @@ class CountingPlan:
 def count_part(table: TrainingTable, plan: CountingPlan) -> PartCounts:
     """What is to be counted in a part of a table.
 
-    `table`: the part; without weights of rows.
+    `table`: the part; weights of its rows are whole numbers.
     """
 
     def count_block(places: IntArray) -> tuple[Histogram, ...]:
         columns, units = plan.columns[places], plan.units[places]
         ends = (plan.lows[places], plan.highs[places])
-        data = (table.X, columns, table.target, None, units, plan.resolution)
+        data = (table.X, columns, table.target, table.sample_weight, units, plan.resolution)
         return tuple(tabulate(*data, limits=ends, n_classes=table.n_classes))
 
     return PartCounts(

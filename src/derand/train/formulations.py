@@ -26,6 +26,7 @@ from derand.threat import Threat
 from derand.train import strategies
 from derand.train.bins import BinnedTable
 from derand.train.design.columns import Design, ModelSpec, keep_numbers, leave_in_place
+from derand.train.design.joint import JointBins
 from derand.train.design.model import design_model
 from derand.train.design.products import ProductDesign, design_products
 from derand.train.design.shapes import build_model
@@ -46,6 +47,10 @@ from derand.train.selection.folds import share_codes
 _LARGEST_SLOPE = 8.0
 _LEAST_SHARE = 1e-6
 _WINDOW_CUTS = 32  # of a column, of which each stands for all within the radius
+
+
+AnyDesign = Any
+"""The design of a formulation: what each one makes, and alone reads."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,7 +159,8 @@ class InParts:
         return self.whole.n_distinct
 
     def open(self, design: Design, n_threads: int) -> SumsOverRows:
-        return RowsInParts(design, self.shards, self.whole.class_counts, self.class_weight)
+        weights = self.whole.class_counts, self.class_weight, self.whole.largest_weight
+        return RowsInParts(design, self.shards, *weights)
 
 
 class Margins:
@@ -166,13 +172,13 @@ class Margins:
     def __init__(self, problem: Problem, binned: BinnedTable) -> None:
         self.problem, self.binned = problem, binned
         self.spec = problem.specify(binned)
-        self._designs: dict[tuple[bool, float], Any] = {}
+        self._designs: dict[tuple[bool, float], AnyDesign] = {}
         self._kept: IntArray | None = None
 
     @property
     def can_ramp(self) -> bool:
         """Whether functions may have a linear part: not where they are steps whose cells are known."""
-        return not self.binned.cuts
+        return not self.binned.cuts and not all(isinstance(one, JointBins) for one in self.binned.numbers)
 
     def keep(self, numbers: IntArray) -> Margins:
         """The same of some of the numerical columns, by index."""
@@ -180,7 +186,7 @@ class Margins:
         other._kept = numbers
         return other
 
-    def design(self, with_ramp: bool, radius: float | None = None) -> Any:
+    def design(self, with_ramp: bool, radius: float | None = None) -> AnyDesign:
         """The columns of the model, for the radius that is asked for or another one."""
         key = (with_ramp, self.problem.options.radius if radius is None else radius)
         if key not in self._designs:
@@ -191,14 +197,14 @@ class Margins:
     def _make_design(self, with_ramp: bool, radius: float) -> object:
         return design_model(self.binned, self.spec, radius, with_ramp=with_ramp)
 
-    def make_loss(self, design: Any, rows: BinnedTable, n_threads: int = 1) -> Measure:
+    def make_loss(self, design: AnyDesign, rows: BinnedTable, n_threads: int = 1) -> Measure:
         """What the weights of a design lose on some rows."""
         if design.has_joints:
             nothing = np.zeros(int(design.starts[-1]))
             return BlockDescent(design, rows, nothing, nothing)
         return MarginLoss(design, RowsInMemory(design, rows, n_threads))
 
-    def prepare(self, design: Any, rows: RowSource, regularization: float, n_threads: int) -> Optimiser:
+    def prepare(self, design: AnyDesign, rows: RowSource, regularization: float, n_threads: int) -> Optimiser:
         """What is minimised on some rows: in blocks of weights where it has kinks and the rows are at hand."""
         if isinstance(rows, InMemory) and not design.deduction and (design.has_joints or not design.is_plain):
             return self._prepare_blocks(design, rows, regularization)
@@ -206,11 +212,11 @@ class Margins:
         change = Precondition(design, penalties, share_codes(design, rows.sample), rate)
         return Objective(MarginLoss(design, rows.open(design, n_threads)), penalties, change, constant)
 
-    def _prepare_blocks(self, design: Any, rows: RowSource, regularization: float) -> BlockDescent:
+    def _prepare_blocks(self, design: AnyDesign, rows: RowSource, regularization: float) -> BlockDescent:
         return BlockDescent(design, rows.sample, *self._begin(design, rows, regularization)[:2])
 
     @staticmethod
-    def _begin(design: Any, rows: RowSource, regularization: float) -> tuple[FloatArray, FloatArray, float]:
+    def _begin(design: AnyDesign, rows: RowSource, regularization: float) -> tuple[FloatArray, FloatArray, float]:
         """Penalties of all weights, those of the constant prediction, and the share of class 1."""
         rate = float(np.clip(rows.rate, 1e-6, 1 - 1e-6))
         penalties = design.list_penalties(regularization) / rows.count_distinct()
@@ -218,7 +224,7 @@ class Margins:
         constant[0] = np.log(rate / (1 - rate))
         return penalties, constant, rate
 
-    def measure_fit(self, design: Any, rows: RowSource, regularization: float, weights: FloatArray) -> Fit | None:
+    def measure_fit(self, design: AnyDesign, rows: RowSource, regularization: float, weights: FloatArray) -> Fit | None:
         """How good weights are, by a duality gap; None where there is none."""
         if not isinstance(rows, InMemory) or design.deduction:
             return None
@@ -228,7 +234,7 @@ class Margins:
         """How rows are fitted in batches; None where that is not done."""
         return None
 
-    def score(self, design: Any, rows: BinnedTable, weights: FloatArray) -> FloatArray:
+    def score(self, design: AnyDesign, rows: BinnedTable, weights: FloatArray) -> FloatArray:
         """Logarithm of odds of each row as it is."""
         margins = self.make_loss(leave_in_place(design), rows).compute_margins(weights)
         return np.asarray((2.0 * rows.target - 1.0) * margins)
@@ -237,7 +243,7 @@ class Margins:
         """The weights by output, as the model reads them."""
         return weights
 
-    def build(self, design: Any, weights: FloatArray) -> AdditiveEnsemble:
+    def build(self, design: AnyDesign, weights: FloatArray) -> AdditiveEnsemble:
         """The model that weights stand for."""
         return build_model(design.read(weights), weights[0], self.problem.n_features)
 
@@ -269,12 +275,12 @@ class Pairwise(Margins):
     def scores_shape(self) -> tuple[int, ...]:  # type: ignore[override]
         return (self.problem.n_classes,)
 
-    def make_loss(self, design: Any, rows: BinnedTable, n_threads: int = 1) -> Loss:
+    def make_loss(self, design: AnyDesign, rows: BinnedTable, n_threads: int = 1) -> Loss:
         if design.steepness is not None or design.is_plain:
             return SoftmaxLoss(design, rows, self.problem.n_classes, n_threads)
         return PairwiseLoss(design, rows, self.problem.n_classes, n_threads)
 
-    def prepare(self, design: Any, rows: RowSource, regularization: float, n_threads: int) -> Objective:
+    def prepare(self, design: AnyDesign, rows: RowSource, regularization: float, n_threads: int) -> Objective:
         some, n_classes = rows.sample, self.problem.n_classes
         shares = np.bincount(some.target, weights=some.weights, minlength=n_classes) / some.weights.sum()
         shares = np.maximum(shares, _LEAST_SHARE)
@@ -289,14 +295,14 @@ class Pairwise(Margins):
         return None
 
     def _change_variables(
-        self, design: Any, penalties: FloatArray, rows: BinnedTable, shares: FloatArray
+        self, design: AnyDesign, penalties: FloatArray, rows: BinnedTable, shares: FloatArray
     ) -> Precondition | None:
         return Precondition(design, penalties, share_codes(design, rows), rate_classes(shares), shares.size)
 
     def schedule(self, n_rows: int, is_quick: bool) -> Schedule | None:
         return None if is_quick else Schedule()
 
-    def score(self, design: Any, rows: BinnedTable, weights: FloatArray) -> FloatArray:
+    def score(self, design: AnyDesign, rows: BinnedTable, weights: FloatArray) -> FloatArray:
         """Score of each row and class, without offsets that all classes share."""
         return SoftmaxLoss(leave_in_place(design), rows, self.problem.n_classes).score(weights)
 
@@ -304,7 +310,7 @@ class Pairwise(Margins):
         by_class = weights.reshape(self.problem.n_classes, -1)
         return np.asarray(by_class - by_class.mean(axis=0))  # what all classes share decides nothing
 
-    def build(self, design: Any, weights: FloatArray) -> AdditiveEnsemble:
+    def build(self, design: AnyDesign, weights: FloatArray) -> AdditiveEnsemble:
         by_class = self.split_outputs(weights)
         return build_model(design.read(by_class), by_class[:, 0], self.problem.n_features)
 
@@ -355,7 +361,7 @@ class Products(Pairwise):
     def _make_design(self, with_ramp: bool, radius: float) -> ProductDesign:
         return design_products(self.binned, self.problem.groups, self.spec, radius, with_ramp=with_ramp)
 
-    def make_loss(self, design: Any, rows: BinnedTable, n_threads: int = 1) -> ProductLoss:
+    def make_loss(self, design: AnyDesign, rows: BinnedTable, n_threads: int = 1) -> ProductLoss:
         return ProductLoss(design, rows, self.problem.n_classes, n_threads)
 
     def _change_variables(self, *_: object) -> None:
@@ -365,7 +371,7 @@ class Products(Pairwise):
         steps = int(np.clip(self.passes * n_rows // self.batch, self.fewest_steps, self.most_steps))
         return Schedule(self.batch, self.quick_steps if is_quick else steps, self.rate, 0.25)
 
-    def score(self, design: Any, rows: BinnedTable, weights: FloatArray) -> FloatArray:
+    def score(self, design: AnyDesign, rows: BinnedTable, weights: FloatArray) -> FloatArray:
         """Score of each row and class; of two classes the logarithm of odds."""
         scores = self.make_loss(design, rows, self.problem.options.n_threads).score(weights)
         return scores if self.problem.n_classes > 2 else np.asarray(scores[:, 1] - scores[:, 0])

@@ -16,10 +16,11 @@ from derand._core.arrays import IntArray, Numbers
 
 
 class CodedRows(NamedTuple):
-    """The rows of one part: codes (n_rows, n_columns) as in BinnedTable, and labels (n_rows,)."""
+    """The rows of one part: codes (n_rows, n_columns) as in BinnedTable, labels, and whole weights, (n_rows,)."""
 
     codes: Numbers
     target: NDArray[np.uint8]
+    weights: IntArray | None = None
 
 
 class Shards(Protocol):
@@ -55,13 +56,16 @@ class WholeTable:
     Attributes
     ----------
     class_counts : array of shape (n_classes,)
-        Rows of each class.
+        Rows of each class, by their weights.
     n_distinct : int
         How many different rows there are.
     share : callable
         Codes all rows by the bins of a BinnedTable: the Shards.
+    largest_weight : int
+        Of a row.
     """
 
     class_counts: IntArray
     n_distinct: int
     share: Callable[[Any], Shards]
+    largest_weight: int = 1

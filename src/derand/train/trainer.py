@@ -21,7 +21,7 @@ from derand.train.bins import BinnedTable
 from derand.train.design.columns import compute_boxes, leave_in_place
 from derand.train.design.joint import JointBins
 from derand.train.design.model import bin_windows, may_overlap
-from derand.train.formulations import FORMULATIONS, InMemory, InParts, Margins, Problem, RowSource
+from derand.train.formulations import FORMULATIONS, AnyDesign, InMemory, InParts, Margins, Problem, RowSource
 from derand.train.optimisers.base import Effort, Fit
 from derand.train.optimisers.batches import fit_by_batches
 from derand.train.optimisers.descent import Objective
@@ -101,7 +101,7 @@ class Trainer:
     def binned(self) -> BinnedTable:
         return self.formulation.binned
 
-    def fit_all(self, design: Any, regularization: float) -> FloatArray:
+    def fit_all(self, design: AnyDesign, regularization: float) -> FloatArray:
         """Weights for all rows; where these are many, from those of a sample on."""
         effort, start = Effort(self._options.tol, self._options.max_iter), None
         if self.strategy.rows in ("sample first", "in parts"):
@@ -114,7 +114,7 @@ class Trainer:
 
     def fit(
         self,
-        design: Any,
+        design: AnyDesign,
         rows: BinnedTable,
         regularization: float,
         start: FloatArray | None = None,
@@ -126,7 +126,7 @@ class Trainer:
 
     def _fit(
         self,
-        design: Any,
+        design: AnyDesign,
         rows: RowSource,
         regularization: float,
         effort: Effort,
@@ -284,7 +284,7 @@ class Trainer:
         run_blocks(fit_fold, n_folds, 1, self._options.n_threads if in_blocks or folds.size > FEW_ROWS else 1)
         return Trial(regularization, ramp, losses, fitted, scores)
 
-    def check(self, design: Any, weights: FloatArray, chosen: Choice) -> tuple[str, ...]:
+    def check(self, design: AnyDesign, weights: FloatArray, chosen: Choice) -> tuple[str, ...]:
         """Say so where certified accuracy does not beat a constant answer, and at which radius it would."""
         l0, radius = self.formulation.problem.threat.l0, self._options.radius
         if radius == 0 and l0 == 0:
@@ -325,11 +325,13 @@ class Trainer:
             return "No radius that was tried did better: let fewer categories change (`l0`), or freeze some columns."
         return "No radius that was tried did better: compare smaller ones by `derand tune` (`derand.tune`)."
 
-    def _measure_certified(self, design: Any, weights: FloatArray, rows: BinnedTable) -> float:
+    def _measure_certified(self, design: AnyDesign, weights: FloatArray, rows: BinnedTable) -> float:
         margins = self.formulation.make_loss(design, rows).compute_margins(weights)
         return float(rows.weights @ (margins > 0) / rows.weights.sum())
 
-    def calibrate(self, design: Any, weights: FloatArray, chosen: Choice, table: TrainingTable) -> tuple[float, ...]:
+    def calibrate(
+        self, design: AnyDesign, weights: FloatArray, chosen: Choice, table: TrainingTable
+    ) -> tuple[float, ...]:
         """Slope and shifts from scores to logarithms of odds, by rows left out where there are such.
 
         Where weights were fitted to rows as they are, the scores are. Shifts are 0 but for class weights: without them

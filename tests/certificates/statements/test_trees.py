@@ -7,7 +7,7 @@ import pytest
 
 from derand.certificates.results.statements import REASON_PROOFS
 from derand.certificates.rules.base import DEFAULT_BUDGET
-from derand.certificates.statements.promises import prove
+from derand.certificates.statements.proving import prove
 from derand.certificates.statements.reasons import compute_reasons, list_reasons
 from derand.certificates.statements.tree_promises import TreeStatements
 from tests.certificates.statements.drawing import Case, draw_tree_case
@@ -22,7 +22,7 @@ from tests.certificates.statements.test_reasons import list_forcing
 
 N_MODELS = 25
 """In the usual run; the long one takes 2,000 of each kind."""
-KINDS = {"two classes": {}, "several classes": {"n_classes": 3}, "another model is meant": {"error": 0.6}}
+KINDS = {"two classes": {}, "several classes": {"n_classes": 3}, "another model is meant": {"error": 1.0}}
 
 
 def check_reasons(case: Case, rng: np.random.Generator) -> str:

@@ -104,7 +104,9 @@ def test_costs_decide_whether_there_is_a_banner(weighed: Any) -> None:
     assert cost["total"] < cost["constant_total"]
     assert summary["banner"] is None
     assert "false positive costs 5" in summary["answers"]["lines"][-1]["name"]
-    assert summary["guarantee"]["numbers"][0]["name"] == "Cost of mistakes"
+    names = [one["name"] for one in summary["guarantee"]["numbers"]]
+    assert names[0] == "Proven to hold"
+    assert names[-3:] == ["Cost of mistakes", "Right answers", "Balanced accuracy"]
 
 
 def test_what_is_no_probability_has_no_log_loss(numbers: Any) -> None:

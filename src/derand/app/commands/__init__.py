@@ -50,8 +50,8 @@ __all__ = [
 ]
 
 COMMANDS = (
-    "init", "run", "train", "tune", "import", "certify", "audit", "prove", "report", "monitor", "export", "datasets", "demo",
-    "warm_up",
+    "init", "run", "train", "tune", "import", "certify", "audit", "prove", "report", "monitor", "export", "datasets",
+    "demo", "warm_up",
 )  # fmt: skip
 """Files of commands, in the order in which help lists them."""
 

@@ -50,15 +50,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON, 
 
 
 def make_app(name: str, about: str) -> typer.Typer:
-    """An application without commands, in the manner of `derand`; `run_app` runs it.
-
-    Parameters
-    ----------
-    name : str
-        How it is called.
-    about : str
-        The first line of its help.
-    """
+    """An application without commands, in the manner of `derand`; `about` is the first line of its help."""
     return typer.Typer(
         name=name,
         help=about,
@@ -85,10 +77,6 @@ def run_app(application: typer.Typer) -> None:
 
     SIGTERM ends it as Ctrl-C does: what was begun is removed, and the exit code is 143. Where nothing can be printed,
     because the disk is full or stdout is closed, that is one line on stderr and exit code 2, too.
-
-    Parameters
-    ----------
-    application : typer.Typer
     """
     _open_closed_streams()
     usual, warnings.formatwarning = warnings.formatwarning, _format_warning
@@ -186,17 +174,7 @@ def _format_warning(message: Warning | str, *place: object, **line: object) -> s
 
 
 def complain(message: str) -> int:
-    """One line on stderr; the exit code for bad input.
-
-    Parameters
-    ----------
-    message : str
-
-    Returns
-    -------
-    int
-        2.
-    """
+    """One line on stderr; the exit code for bad input."""
     with suppress(OSError):  # there is nobody left to be told
         sys.stderr.write(f"Error: {make_printable(' '.join(message.split()))}\n")
         sys.stderr.flush()
@@ -204,12 +182,7 @@ def complain(message: str) -> int:
 
 
 def clear_errors(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
-    """Turn the errors that bad input causes in a command into one line and exit code 2.
-
-    Parameters
-    ----------
-    command : callable
-    """
+    """Turn the errors that bad input causes in a command into one line and exit code 2."""
 
     @functools.wraps(command)
     def run(*arguments: Parameters.args, **options: Parameters.kwargs) -> None:
@@ -246,10 +219,7 @@ def _require_inputs(options: Mapping[str, object]) -> None:
 def add_command(command: Callable[Parameters, None]) -> Callable[Parameters, None]:
     """Make a function a command of `derand` of the same name: options from its parameters, help from its docstring.
 
-    Parameters
-    ----------
-    command : callable
-        An underscore at the end of its name, where the name alone is a word of Python, is left out; others become "-".
+    An underscore at the end of its name, where the name alone is a word of Python, is left out; others become "-".
     """
     name = command.__name__.rstrip("_").replace("_", "-")
     return app.command(name, cls=_Command)(clear_errors(command))
@@ -345,18 +315,7 @@ class _Printable:
 def make_table(
     title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str] = _RIGHT
 ) -> Table:
-    """A table to be printed on a console.
-
-    Parameters
-    ----------
-    title : str
-    columns : sequence of str
-        Names.
-    rows : sequence of sequences of str
-        Text of the cells, printed as it is.
-    right : sequence of str
-        Columns that stand to the right; radius, failure, share and row if not given.
-    """
+    """A table to be printed on a console; columns in `right` stand to the right, cells are printed as they are."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -374,13 +333,7 @@ def make_accuracy_table(
 ) -> Table:
     """Accuracy and certified accuracy; radii exactly as they were asked for, shares cut.
 
-    Parameters
-    ----------
-    accuracy : float
-        Without any change.
-    shares : sequence of ShareAtRadius
-    constant : tuple of str and float, or None
-        The most frequent label and its share, which stands beside every other: what a constant answer gets.
+    `constant`: the most frequent label and its share, which stands beside every other: what a constant answer gets.
     """
     from derand._core.text import format_exactly, format_percent
 
@@ -395,13 +348,7 @@ def make_accuracy_table(
 
 
 def print_facts(console: Console, facts: Mapping[str, str]) -> None:
-    """Print facts, one "name: value" per line.
-
-    Parameters
-    ----------
-    console : rich.console.Console
-    facts : mapping of str to str
-    """
+    """Print facts, one "name: value" per line."""
     for name, value in facts.items():
         line = f"{name}: {value}".replace("\n", "\\n")  # a line end in a name begins no fact of its own
         console.print(line, markup=False)
@@ -413,13 +360,7 @@ def print_result(result: object, as_json: bool, show: Callable[[Any], None]) -> 
 
 
 def print_json(value: object) -> None:
-    """Print a result as one JSON document, infinite numbers as text.
-
-    Parameters
-    ----------
-    value : object
-        As for `derand._core.text.as_plain_json`.
-    """
+    """Print a result as one JSON document, infinite numbers as text."""
     from derand._core.text import as_plain_json
 
     typer.echo(json.dumps(as_plain_json(value), indent=2, allow_nan=False))
@@ -427,40 +368,14 @@ def print_json(value: object) -> None:
 
 @contextmanager
 def show_progress(what: str, unit: str = "") -> Iterator[Callable[[int], None]]:
-    """A bar on stderr that counts up, without a known end.
-
-    Parameters
-    ----------
-    what : str
-        What is being done.
-    unit : str
-        What is counted.
-
-    Yields
-    ------
-    callable
-        To be told how many more are done.
-    """
+    """A bar on stderr that counts up, without a known end; it is told how many more are done."""
     with _show_bar(what, unit) as update:
         yield lambda done: update(advance=done, description=what)
 
 
 @contextmanager
 def show_steps(what: str, unit: str = "") -> Iterator[Callable[[int, int, str], None]]:
-    """A bar on stderr of a known number of steps.
-
-    Parameters
-    ----------
-    what : str
-        What is being done, until the first step begins.
-    unit : str
-        What is counted.
-
-    Yields
-    ------
-    callable
-        To be told how many steps are done, of how many, and what is next.
-    """
+    """A bar on stderr of a known number of steps; it is told how many are done, of how many, and what is next."""
     with _show_bar(what, unit) as update:
         yield lambda done, total, text: update(completed=done, total=total, description=text)
 

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from derand._core.files import PathLike, require_writable
+from derand._core.origin import Fitted
+from derand._core.text import Facts
 from derand.app import Summary
 from derand.app.jobs._classifiers import load_estimator
 from derand.app.jobs._request import read_named, require_domains
@@ -60,9 +62,9 @@ def monitor_file(
             f"{os.fspath(model)} holds a regressor, whose answers are numbers: `monitor` is for classes. Certify each "
             "batch, and compare the widths."
         )
-    batches: dict[str, Any] = {}
-    labels: dict[str, Any] = {}
-    groups: dict[str, Any] = {name: {} for name in asked.subgroups}
+    batches: Facts = {}
+    labels: Facts = {}
+    groups: Facts = {name: {} for name in asked.subgroups}
     threat: Any = None
     for name, path in zip(_name_files(data), data, strict=True):
         source = match_file(
@@ -111,7 +113,7 @@ def monitor_file(
     }
 
 
-def _read_training(path: PathLike, estimator: Any) -> Any:
+def _read_training(path: PathLike, estimator: Fitted) -> Any:
     """The rows of the training table."""
     source = match_file(path, estimator.encoding_, classes=None)
     return source.split(source.read_all(), first_row=1)[0]
@@ -123,7 +125,7 @@ def _name_files(data: Sequence[PathLike]) -> list[str]:
     return short if len(set(short)) == len(short) else [os.fspath(path) for path in data]
 
 
-def _join_group(parts: dict[str, Any]) -> Any:
+def _join_group(parts: Facts) -> Any:
     """A feature by its name, or one group per row of each batch."""
     first = next(iter(parts.values()))
     return first if isinstance(first, str) else parts

@@ -99,7 +99,9 @@ def _read_values(
     for column, given in domain.items():
         values = encoding.categories.get(names.index(column)) if column in names else None
         if values is None and column in names and not isinstance(given, tuple):
-            raise ValueError(f"`domain` of {column!r}, a column of numbers, must be written LOW:HIGH, got {given[0]!r}.")
+            raise ValueError(
+                f"`domain` of {column!r}, a column of numbers, must be written LOW:HIGH, got {given[0]!r}."
+            )
         known = {str(value): value for value in values or ()}
         found[column] = given if isinstance(given, tuple) else [known.get(str(one), one) for one in given]
     return found

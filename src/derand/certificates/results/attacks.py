@@ -152,8 +152,8 @@ class IntervalAttacks(Ends):
     value: FloatArray
     low: FloatArray
     high: FloatArray
-    low_rows: object
-    high_rows: object
+    low_rows: Frame
+    high_rows: Frame
     radius: float | None
     threat: Threat
     rule: str = "vote"

@@ -147,18 +147,18 @@ def _reduce_trees(
     _read_costs(costs, search.columns, rows.shape[1])
     found = reduce_columns(search, rows, labels, costs or {})
     proof = np.where(found.is_irreducible, IRREDUCIBLE, np.where(found.is_enough, SUFFICIENT, UNDECIDED))
-    margin = np.where(found.is_enough, found.margin / model.levels, np.nan)
+    margin = np.where(found.is_enough, np.maximum(found.margin, 0.0) / model.levels, np.nan)
     return Reasons(labels, found.held, margin, proof, np.arange(model.n_classes))
 
 
 def list_reasons(
-    model: Model, row: FloatArray, noise: Noise | None, domain: Domain, *, rule: str = "mean"
+    model: Model, row: FloatArray, noise: Noise | None, domain: Domain, *, rule: str = "mean", budget: int | None = None
 ) -> tuple[int, list[Reason]]:
     """The answer of a row, and up to three sets of columns of the smallest size found, the widest margin first.
 
-    Others than the first differ from it by one column.
+    Others than the first differ from it by one column; of trees there is one.
     """
-    first = compute_reasons(model, row[None], noise, domain, rule=rule)
+    first = compute_reasons(model, row[None], noise, domain, rule=rule, budget=budget)
     if first.proof[0] == UNDECIDED:
         return int(first.label[0]), []
     if model.has_trees:

@@ -6,13 +6,12 @@ Reads the dict of `Monitor` alone. Must not compute shares or compare them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from markupsafe import Markup, escape
 
-from derand._core.text import format_count, format_percent, format_percent_interval, shorten
+from derand._core.text import Facts, format_count, format_percent, format_percent_interval, shorten
 from derand.report import _blocks as ui
-from derand.report._charts import SHARES, WIDTH, Frame, wrap_svg
+from derand.report._charts import SHARES, Frame, wrap_svg
 from derand.report._markup import percent
 
 _ALARM, _NAME = "alarm", 24
@@ -20,15 +19,15 @@ _MOST_NAMED = 12
 _NONE = "\N{EN DASH}"
 
 
-def _holds(summary: Any) -> Sequence[ui.Block]:
+def _holds(summary: Facts) -> Sequence[ui.Block]:
     alarms = [one["name"] for one in summary["batches"] if one["alarm"]]
     head = ["batch", "rows", "hold", "95 % interval"]
     has_flips = summary["norm"] is None
     head += ["can be flipped", "undecided"] if has_flips else []
-    rows = []
+    rows: list[ui.Line] = []
     for batch in summary["batches"]:
         share = batch["measures"][0]["share"]
-        cells = [
+        cells: ui.Line = [
             ui.name_cell(batch["name"], _NAME),
             format_count(batch["n_rows"]),
             percent(share["value"]),
@@ -56,10 +55,10 @@ def _holds(summary: Any) -> Sequence[ui.Block]:
     ]
 
 
-def _draw(summary: Any) -> Markup:
+def _draw(summary: Facts) -> Markup:
     """The share that holds, batch by batch."""
     batches = summary["batches"]
-    frame = Frame(WIDTH, 220, (-0.5, len(batches) - 0.5), (0.0, 1.0))
+    frame = Frame(760, 220, (-0.5, len(batches) - 0.5), (0.0, 1.0))
     parts = [frame.grid(SHARES)]
     first = frame.y(batches[0]["measures"][0]["share"]["value"])
     parts.append(frame.rule(first, "line-base"))
@@ -79,7 +78,7 @@ def _draw(summary: Any) -> Markup:
     return wrap_svg(frame, "".join(parts), "Share of answers that hold", described)
 
 
-def _tabulate(summary: Any, kinds: Sequence[str], label: str) -> ui.Table:
+def _tabulate(summary: Facts, kinds: Sequence[str], label: str) -> ui.Table:
     """One line per share, one column per batch; what differs beyond chance says which way."""
     chosen = [at for at, one in enumerate(summary["batches"][0]["measures"]) if one["kind"] in kinds]
     rows: list[list[str | ui.Cell]] = []
@@ -99,7 +98,7 @@ def _tabulate(summary: Any, kinds: Sequence[str], label: str) -> ui.Table:
 _ARROWS = "▲ and ▼: more and less than in the first batch, beyond chance."
 
 
-def _parts(summary: Any) -> Sequence[ui.Block]:
+def _parts(summary: Facts) -> Sequence[ui.Block]:
     blocks: list[ui.Block] = [
         ui.Heading("By answer and subgroup", "parts"),
         ui.Paragraph(f"The share of the rows of each answer, and of each subgroup, that hold. {_ARROWS}"),
@@ -113,7 +112,7 @@ def _parts(summary: Any) -> Sequence[ui.Block]:
     return blocks
 
 
-def _columns(summary: Any) -> Sequence[ui.Block]:
+def _columns(summary: Facts) -> Sequence[ui.Block]:
     return [
         ui.Heading("Which columns became weaker", "columns"),
         ui.Paragraph(
@@ -124,10 +123,10 @@ def _columns(summary: Any) -> Sequence[ui.Block]:
     ]
 
 
-def _outside(summary: Any) -> Sequence[ui.Block]:
+def _outside(summary: Facts) -> Sequence[ui.Block]:
     names = list(dict.fromkeys(name for batch in summary["batches"] for name in batch["outside"]))
     most = sorted(names, key=lambda name: -max(batch["outside"].get(name, 0) for batch in summary["batches"]))
-    rows = [
+    rows: list[ui.Line] = [
         [ui.name_cell(name, 60), *ui.count_cells(*(batch["outside"].get(name, 0) for batch in summary["batches"]))]
         for name in most[:_MOST_NAMED]
     ]
@@ -145,7 +144,7 @@ def _outside(summary: Any) -> Sequence[ui.Block]:
     ]
 
 
-def _computed(summary: Any) -> Sequence[ui.Block]:
+def _computed(summary: Facts) -> Sequence[ui.Block]:
     return [
         ui.Heading("How computed", "computed"),
         ui.Bullets(summary["threat"]),
@@ -159,7 +158,7 @@ def _computed(summary: Any) -> Sequence[ui.Block]:
     ]
 
 
-def _has_columns(summary: Any) -> str:
+def _has_columns(summary: Facts) -> str:
     measures = summary["batches"][0]["measures"]
     return "Columns" if any(one["kind"] == "column" for one in measures) else ""
 

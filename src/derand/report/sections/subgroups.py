@@ -38,7 +38,7 @@ from derand.metrics import (
 from derand.report import _blocks as ui
 from derand.report._facts import Size
 from derand.report._inputs import MISSING, Inputs, IntervalInputs, LabelArray, LabelInputs
-from derand.report._markup import NAME_LENGTH, percent
+from derand.report._markup import NAME_LENGTH, NOTHING, percent
 from derand.report._settings import Groups
 from derand.tables import format_moment
 
@@ -117,7 +117,6 @@ LEVEL = 0.05
 """How probable it may be that any difference is marked where there is none."""
 _WAYS: dict[ContrastKind, Literal["down", "up", "nearest"]] = {"certified": "down", "wrong": "up", "answer": "nearest"}
 _MOST_ANSWERS = 6
-_NONE = "\N{EN DASH}"
 _SPACE = "\N{NO-BREAK SPACE}"
 
 
@@ -409,12 +408,12 @@ def _describe(one: _Counted, chance: float | None) -> Contrast:
         "count": one.counted,
         "n_rows": one.total,
         "share": None if share is None else share.to_dict(),
-        "share_text": _NONE if share is None else percent(share.value, way),
+        "share_text": NOTHING if share is None else percent(share.value, way),
         "interval_text": "" if share is None else write_interval(*share),
         "others": None if others is None else others.to_dict(),
-        "others_text": _NONE if others is None else percent(others.value, way),
+        "others_text": NOTHING if others is None else percent(others.value, way),
         "difference": None if difference is None else difference.to_dict(),
-        "difference_text": _NONE if difference is None else write_points(difference.value),
+        "difference_text": NOTHING if difference is None else write_points(difference.value),
         "difference_interval_text": "" if difference is None else _write_point_interval(difference),
         "chance": chance,
         "mark": "" if not beyond or difference is None else "more" if difference.value > 0 else "less",
@@ -454,11 +453,7 @@ def _compare(n_comparisons: int, n_marked: int) -> GroupComparison:
         "n_comparisons": n_comparisons,
         "n_marked": n_marked,
         "level": LEVEL,
-        "marked": (
-            f"{n_marked} of {compared} differ by more than chance explains."
-            if n_marked
-            else f"None of {compared} differs by more than chance explains."
-        ),
+        "marked": f"{n_marked} of {compared} {'shows' if n_marked == 1 else 'show'} more than chance explains.",
         "sentence": (
             "Proven shares are cut after one decimal, shares of mistakes rounded up, shares of answers rounded to "
             "nearest. Differences are to all other rows, in percentage points, of exact shares and rounded to nearest: "
@@ -490,29 +485,35 @@ def blocks(summary: Parts) -> list[ui.Block]:
     return [
         ui.Heading("Subgroups", "subgroups"),
         ui.Paragraph(f"{about} {comparison['marked']}"),
-        *(
-            _tabulate(group, [kind], caption, test)
-            for group in summary["subgroups"]
-            for kind, caption, test in _CAPTIONS
-            if any(one["kind"] == kind for one in group["groups"][0]["contrasts"])
-        ),
+        *(_show_column(group, is_open=not at) for at, group in enumerate(summary["subgroups"])),
         ui.Details(
             "", [ui.Paragraph(small, "fine", "group-comparison")], summary="How they were compared, and how exact it is"
         ),
     ]
 
 
+def _show_column(group: Subgroups, *, is_open: bool) -> ui.Details:
+    """All tables of a column; the page opens those of the first."""
+    kinds = {one["kind"] for one in group["groups"][0]["contrasts"]}
+    n_marked = sum(one["mark"] != "" for row in group["groups"] for one in row["contrasts"])
+    name = shorten(group["column"], NAME_LENGTH)
+    tables = [_tabulate(group, kind, caption, test) for kind, caption, test in _CAPTIONS if kind in kinds]
+    title = [f"By {name}", *([ui.quiet(f" {plural(n_marked, 'mark')}")] if n_marked else [])]
+    heading = ui.in_markdown(ui.Heading(f"Subgroups: {name}"))
+    return ui.Details("", [heading, *tables], summary=Markup("").join(title), is_open=is_open)
+
+
 def _list_contrasts(summary: Parts) -> list[Contrast]:
     return [one for group in summary["subgroups"] for row in group["groups"] for one in row["contrasts"]]
 
 
-def _tabulate(group: Subgroups, kinds: Sequence[ContrastKind], caption: str, test: str) -> ui.Table:
+def _tabulate(group: Subgroups, kind: ContrastKind, caption: str, test: str) -> ui.Table:
     """Groups beside all other rows, differences in percentage points, marked where chance hardly explains them."""
-    is_first = group["groups"][0]["contrasts"][0]["kind"] in kinds
+    is_first = group["groups"][0]["contrasts"][0]["kind"] == kind
     head: ui.Line = ["group", *(["rows"] if is_first else [])]
     lines: list[ui.Line] = []
     for row in group["groups"]:
-        chosen = [one for one in row["contrasts"] if one["kind"] in kinds]
+        chosen = [one for one in row["contrasts"] if one["kind"] == kind]
         facts = row["facts"] if is_first else []
         if not lines:
             head += [text for one in chosen for text in (one["title"], "difference")] + [name for name, _ in facts]
@@ -521,8 +522,8 @@ def _tabulate(group: Subgroups, kinds: Sequence[ContrastKind], caption: str, tes
             cells += [_write_share(one, has_bar=is_first), _write_difference(one)]
         lines.append([*cells, *(text for _, text in facts)])
     name = shorten(group["column"], NAME_LENGTH)
-    label, kind = f"By {name}: {caption}", "numeric bars contrasts" if is_first else "numeric contrasts"
-    return ui.Table(head, lines, label, label, test, kind)
+    label, style = f"By {name}: {caption}", "numeric bars contrasts" if is_first else "numeric contrasts"
+    return ui.Table(head, lines, label, label, test, style)
 
 
 def _write_share(one: Contrast, *, has_bar: bool) -> ui.Cell:

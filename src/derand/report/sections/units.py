@@ -7,14 +7,16 @@ from typing import TypedDict
 
 import numpy as np
 
-from derand._core.text import format_short_down, plural, shorten
+from derand._core.text import format_short, format_short_down, plural, shorten
 from derand.explain import move_alone
 from derand.report import _blocks as ui
 from derand.report._facts import Facts, Size
 from derand.report._inputs import LabelInputs
+from derand.report._markup import NOTHING
 from derand.report.sections.radii import Radii
 from derand.report.sections.shapes import measure_range
 from derand.report.sections.threat import limit_of
+from derand.tables import format_moment
 
 
 class Move(TypedDict):
@@ -115,12 +117,13 @@ def blocks(summary: Parts) -> list[ui.Block]:
     """How far each column may move, and the example; the page folds most of many columns away."""
     moves, norm = summary["moves"], summary["threat"]["norm"]
     has_limit = any(move["limit"] for move in moves)
-    head = ["column", "half of the rows", "nine rows in ten", *(["limit"] if has_limit else [])]
+    head = ["column", "half of the rows", "nine rows in ten", *(["limit"] if has_limit else []), "values here"]
     lines: list[ui.Line] = [
         [
             ui.name_cell(move["name"], 40),
             *(write_move(size, days=move["days"]) for size in (move["half_of_rows"], move["nine_in_ten"])),
-            *([ui.Cell(move["limit"] or "–", kind="wrapped")] if has_limit else []),
+            *([ui.Cell(move["limit"] or NOTHING, kind="wrapped")] if has_limit else []),
+            ui.Cell(_write_range(move), kind="quiet"),
         ]
         for move in moves
     ]
@@ -149,6 +152,11 @@ def write_move(move: Size, *, days: bool) -> str:
     if move == "inf":
         return "any move"
     return f"±{format_short_down(move)}{' days' if days else ''}" if move > 0 else "no move proven"
+
+
+def _write_range(move: Move) -> str:
+    write = format_moment if move["days"] else format_short
+    return f"{write(move['low'])} to {write(move['high'])}"
 
 
 SECTION = ui.Section(

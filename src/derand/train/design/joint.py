@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from derand._core.arrays import BoolArray, FloatArray, IntArray
+from derand._core.arrays import BoolArray, FloatArray, IntArray, Numbers
 from derand.train.bins import BinnedTable, NumberBins
 from derand.train.design.windows import Box, choose_safe_cuts, merge_window, reach_ends
 
@@ -53,7 +53,7 @@ class Places(NamedTuple):
     """
 
     points: NDArray[np.float32]
-    ends: NDArray[Any]
+    ends: Numbers
     counts: IntArray
     costs: FloatArray
     is_category: bool = False
@@ -265,7 +265,7 @@ class _Joiner:
         self._miss = dict(zip(self.categories, binned.miss_categories(), strict=True))
         self._axes: dict[tuple[int, int, int], tuple[JointAxis, IntArray]] = {}
 
-    def join(self, groups: Sequence[tuple[int, ...]]) -> list[tuple[NDArray[Any], JointBins]]:
+    def join(self, groups: Sequence[tuple[int, ...]]) -> list[tuple[Numbers, JointBins]]:
         """The joint codes of all rows, and what they stand for, of each function of each group."""
         fitting = self._count_fitting(sorted({one for group in groups for one in group if one in self.numbers}))
         functions = []
@@ -313,7 +313,7 @@ class _Joiner:
 
     def _join(
         self, axes: Sequence[tuple[JointAxis, IntArray]], reached: Mapping[int, IntArray]
-    ) -> tuple[NDArray[Any], JointBins]:
+    ) -> tuple[Numbers, JointBins]:
         """Joint codes, those that reach most cells first."""
         shape = [axis.locate().size for axis, _ in axes]
         joint = np.ravel_multi_index(tuple(codes for _, codes in axes), shape)
@@ -389,7 +389,7 @@ def design_joint(bins: JointBins, reaches: Sequence[Reach]) -> JointColumn:
     return JointColumn(bins, _list_places(bins, reaches, shape, points.astype(np.float32)), tuple(products))
 
 
-def _list_places(bins: JointBins, reaches: Sequence[Reach], shape: Sequence[int], points: NDArray[Any]) -> Places:
+def _list_places(bins: JointBins, reaches: Sequence[Reach], shape: Sequence[int], points: Numbers) -> Places:
     """Every combination of the cells that each column reaches; a code that no row has follows."""
     n_codes = len(bins.codes)
     counts = np.stack([reach.counts[own] for reach, own in zip(reaches, bins.codes.T, strict=True)])

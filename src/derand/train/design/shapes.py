@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from derand._core.arrays import FloatArray, IntArray
+from derand._core.arrays import FloatArray, IntArray, Numbers
 from derand.kernels.trees.packing import divide_grid
 from derand.model import AdditiveEnsemble, GridShape, TreeShape
 from derand.train.design.columns import Functions
@@ -63,7 +62,7 @@ def _write_grid(joint: JointShape) -> GridShape:
 
 def grow_trees(joints: Sequence[JointShape], levels: int) -> tuple[list[TreeShape], float]:
     """Functions of several columns as a sum of trees, if any, and a constant: boxes of equal scores are leaves."""
-    parts: list[tuple[NDArray[Any], ...]] = []
+    parts: list[tuple[Numbers, ...]] = []
     constant, n_splits, n_leaves = 0.0, 0, 0
     refused, sizes, codes = set[int](), dict[int, int](), list[tuple[int, IntArray]]()
     for joint in joints:

@@ -293,11 +293,18 @@ class RowsInParts:
     n_threads = 1
     order: IntArray | None = None
 
-    def __init__(self, design: Design, shards: Shards, class_counts: IntArray, class_weight: FloatArray) -> None:
+    def __init__(
+        self,
+        design: Design,
+        shards: Shards,
+        class_counts: IntArray,
+        class_weight: FloatArray,
+        largest_weight: int = 1,
+    ) -> None:
         self._layout, self._shards, self._class_weight = Layout.of(design), shards, class_weight
         self.used = np.ones((self._layout.numbers.signs.size, self._layout.n_codes[0]), dtype=bool)
         self._total = float(class_counts @ class_weight)
-        largest = float(class_weight.max())
+        largest = float(class_weight.max()) * largest_weight
         bits = min(52 - np.ceil(np.log2(_CHUNK * largest)), _BITS - np.ceil(np.log2(self._total)))
         self._grid = float(2.0**bits)
         self.set_multiplier(0)
@@ -353,6 +360,8 @@ def _add_part(
     for start in range(0, rows.target.size, _CHUNK):
         part = slice(start, start + _CHUNK)
         target = rows.target[part]
+        weights = class_weight[target]
+        weights = weights if rows.weights is None else weights * rows.weights[part]
         slopes, category_slopes = (np.zeros(one.shape) for one in tables)
         loss, by_intercept = add_rows(
             rows.codes[part],
@@ -361,7 +370,7 @@ def _add_part(
             2.0 * target - 1.0,
             choices.groups[part],
             choices.category_groups[part],
-            class_weight[target],
+            weights,
             *tables,
             budget_costs,
             layout.categories.budget_costs,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ class Case(NamedTuple):
 
     table: pd.DataFrame
     answers: pd.Series
-    limits: dict[str, Any]
+    limits: Mapping[int | str, Any]
 
 
 def list_cases() -> dict[str, Case]:
@@ -72,7 +73,7 @@ def measure(case: Case, n_splits: int) -> Figures:
     model = trainer.fit(case.table.iloc[trained], case.answers.iloc[trained])
     table, answers = case.table.iloc[pool], case.answers.iloc[pool].to_numpy()
     attacked, largest = attack_rows(model, table, answers, case.limits)
-    unmoved: dict[str, Any] = dict.fromkeys(case.limits, 0)
+    unmoved: dict[int | str, Any] = dict.fromkeys(case.limits, 0)
     threat, nothing = (Threat(norm=None, limits=one) for one in (case.limits, unmoved))
     found: dict[str, list[float]] = {}
     for _ in range(n_splits):
@@ -103,7 +104,9 @@ def cover(model: Any, inside: BoolArray | FloatArray, truth: Any) -> BoolArray:
     return np.asarray(inside[np.arange(len(truth)), np.searchsorted(model.classes_, truth)])
 
 
-def attack_rows(model: Any, table: pd.DataFrame, answers: Any, limits: dict[str, Any]) -> tuple[pd.DataFrame, float]:
+def attack_rows(
+    model: Any, table: pd.DataFrame, answers: Any, limits: Mapping[int | str, Any]
+) -> tuple[pd.DataFrame, float]:
     """Every row changed to where its true answer fits worst, of what a search finds; the largest change of a score."""
     names, encoded = list(table.columns), model._encode_rows(table)
     is_number, score = isinstance(model, AdditiveRegressor), model.ensemble_

@@ -16,7 +16,9 @@ from derand import AdditiveRegressor, Monitor, StumpClassifier, Threat
 LIMITS = Threat(norm=None, limits={"*": 0.2}, l0=1)
 
 
-def draw(rng: np.random.Generator, n_rows: int, *, scale: float = 1.0, shift: float = 0.0, regions: str = "nse") -> pd.DataFrame:
+def draw(
+    rng: np.random.Generator, n_rows: int, *, scale: float = 1.0, shift: float = 0.0, regions: str = "nse"
+) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "debt": rng.normal(shift, scale, n_rows),

@@ -102,7 +102,9 @@ def test_figures_are_those_of_pandas() -> None:
     quality = {name: value for name, value, *_ in tables["quality"][1:]}
     assert quality["Accuracy"] == f"{np.floor(1000 * right.mean()) / 10:.1f} %"
     assert quality["Balanced accuracy"] == f"{np.floor(1000 * right.groupby(truth).mean().mean()) / 10:.1f} %"
-    assert quality["Right and proven"] == f"{np.floor(1000 * (right & (known['verdict'] == 'holds')).mean()) / 10:.1f} %"
+    assert (
+        quality["Right and proven"] == f"{np.floor(1000 * (right & (known['verdict'] == 'holds')).mean()) / 10:.1f} %"
+    )
     for bar in report.to_dict()["guarantee"]["bars"][1:]:
         counts = known[known["label"] == bar["name"]]["verdict"].value_counts()
         assert [bar[key] for key in ("holds", "flips", "undecided")] == [

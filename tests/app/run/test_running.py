@@ -249,11 +249,14 @@ def test_the_report_speaks_of_the_radius_and_the_model_that_are_named(quick: Pat
     folder = quick.parent
     train_file(folder / "loans.csv", "outcome", folder / "other.json", model="stumps")
     asked = '[report]\noutput = "report.json"\nradius = 0.1\ncompare = "other.json"\nwhat_if = false\nrows = 20\n'
+    asked += "one_page = true\n"
     quick.write_text(QUICK + asked)
     record = run_file(quick)
     report = json.loads((folder / "out" / "report.json").read_text(encoding="utf-8"))
     assert (report["scale"]["quoted"], report["scale"]["stated"]) == (0.1, True)
     assert report["comparison"]["names"][1] == "other.json"
+    page = (folder / "out" / "one_page.html").read_text(encoding="utf-8")
+    assert report["guarantee"]["question"] in page
     assert len(report["rows"]["listed"]["row"]) == 20 < report["rows"]["n_rows"]
     sums = {one["what"]: one["sha256"] for one in report["checksums"]}
     inputs = {one["file"]: one["sha256"] for one in record["inputs"]}

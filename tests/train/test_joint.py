@@ -176,7 +176,7 @@ def test_patches_of_an_image_overlap() -> None:
         ("patches", "must name patches as 'patches:3'"),
         ("patches:2:3x5", "not 3 x 5 pixels"),
         ("patches:4:4x4", "2 to 9 pixels that fit into 4 x 4"),
-        ([[0, 1, 1]], "each column once in a group, got 1 twice"),
+        ([[0, 1, 1]], "each column once, got 1 twice"),
         ([list(range(10))], "at most 9 columns each, got 10"),
     ],
 )

@@ -180,8 +180,8 @@ def test_several_classes(
     three = AdditiveEnsemble(terms, Argmax([0, 0, 0]), two.ensemble_.n_features)
     parts = (three, two.noise_, two.encoding_, {}, two.get_params())
     classifier = assemble(type(two), *parts, classes=np.array(labels))
-    monkeypatch.setattr(_certifying, "load_estimator", lambda path: classifier)
-    monkeypatch.setattr(_auditing, "load_estimator", lambda path: classifier)
+    monkeypatch.setattr(_certifying, "load_fitted", lambda path: classifier)
+    monkeypatch.setattr(_auditing, "load_fitted", lambda path: classifier)
     out = tmp_path / f"out.{suffix}"
     certify_file(model, data, out)
     summary = audit_file(model, data, out, rows=25)

@@ -11,9 +11,10 @@ LOWEST_PYTHON ?= $(shell command -v python3.11 || echo $(PYTHON))
 OLDEST := .venv-importers-oldest
 NEWEST := .venv-importers-newest
 WHEEL := .venv-wheel
+SERVICE := .venv-service
 IMPORTED := xgboost lightgbm catboost interpret-core pandas pytest hypothesis mpmath python-flint
 
-.PHONY: demo test test-long fuzz snapshot test-lowest test-importers test-wheel test-nobody test-docs lint types bench reproduce screenshots docs clean
+.PHONY: demo test test-long fuzz snapshot test-lowest test-importers test-service test-wheel test-nobody test-docs lint types bench reproduce screenshots docs clean
 
 $(VENV)/.installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -81,6 +82,16 @@ $(NEWEST)/.installed: pyproject.toml
 	$(NEWEST)/bin/python -m pip install --quiet --upgrade --editable . $(IMPORTED)
 	touch $@
 
+# the examples of a service over HTTP and of MLflow, which need much that nothing else does
+test-service: $(SERVICE)/.installed
+	$(SERVICE)/bin/python -m pytest -q examples/service examples/mlflow
+
+$(SERVICE)/.installed: pyproject.toml
+	$(PYTHON) -m venv --clear $(SERVICE)
+	$(SERVICE)/bin/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(SERVICE)/bin/python -m pip install --quiet --editable . --group service
+	touch $@
+
 # the wheel as others get it: built, its description checked, and the tests run on what it installs
 test-wheel: $(VENV)/.tested
 	rm -rf dist $(WHEEL)
@@ -128,4 +139,4 @@ reproduce: $(VENV)/.installed
 	$(BIN)/python -m experiments reproduce --all
 
 clean:
-	rm -rf $(VENV) $(LOWEST) $(OLDEST) $(NEWEST) $(WHEEL) .pytest_cache .mypy_cache .ruff_cache dist build
+	rm -rf $(VENV) $(LOWEST) $(OLDEST) $(NEWEST) $(WHEEL) $(SERVICE) .pytest_cache .mypy_cache .ruff_cache dist build

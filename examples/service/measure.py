@@ -54,6 +54,12 @@ def read_memory(process: subprocess.Popen[str]) -> float:
     return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmRSS"))
 
 
+def read_cpu(process: subprocess.Popen[str]) -> float:
+    """Milliseconds of CPU that a process has taken."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return 1000 * (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", type=Path)
@@ -79,14 +85,14 @@ def measure(client: httpx.Client, path: str, bodies: list[Any], process: Any, as
         answer.raise_for_status()
         return 1000 * (time.perf_counter() - begin)
 
-    first, before = call(0), read_memory(process)
+    spent = read_cpu(process)
+    first, spent, before = call(0), read_cpu(process) - spent, read_memory(process)
     with ThreadPoolExecutor(asked.threads) as pool:
         taken = sorted(pool.map(call, range(asked.calls)))
     half, most = taken[len(taken) // 2], taken[int(0.99 * (len(taken) - 1))]
-    print(
-        f"{path}: first call {first:.0f} ms; {asked.calls} calls by {asked.threads} threads: median {half:.1f} ms, "
-        f"99 % within {most:.1f} ms; memory {before:.0f} MiB before, {read_memory(process):.0f} MiB after"
-    )
+    print(f"{path}: first call {first:.0f} ms, {spent:.0f} ms of CPU")
+    print(f"  {asked.calls} calls by {asked.threads} threads: median {half:.1f} ms, 99 % within {most:.1f} ms")
+    print(f"  memory: {before:.0f} MiB before, {read_memory(process):.0f} MiB after")
 
 
 def read_bodies(rows: Path) -> list[str]:

@@ -51,8 +51,10 @@ def check_model(dataset: str, learner: str, limit: str = "5%", l0: int = 0, poin
         label = np.asarray(fitted.predict(model.decode_rows(changed, like=tested.iloc[drawn])))
         inside = int((label != found.label[drawn]).sum())
         flipped = np.flatnonzero(found.verdict == "flips")
-        witness = np.asarray(fitted.predict(model.decode_rows(found.witness[flipped], like=tested.iloc[flipped])))
-    false = int((witness == found.label[flipped]).sum())
+        false = 0
+        if flipped.size:
+            witness = model.decode_rows(found.witness[flipped], like=tested.iloc[flipped])
+            false = int((np.asarray(fitted.predict(witness)) == found.label[flipped]).sum())
     return Check(dataset, learner, f"{limit}, l0={threat.l0}", points, inside, flipped.size, false)
 
 

@@ -253,5 +253,7 @@ def test_sentinels_and_spellings_are_told() -> None:
     told = "spells one category in several ways, such as 'M' and 'm': write 2 of its values alike first"
     assert doubts["sex"] == (told,)
     assert doubts["plain"] == ()
+    alone = "holds -99 in 2 cells, and no other number below 0 (3 to 900): if that means missing, empty the cells"
+    assert check_sentinel(np.array([3.0, -99.0, 900.0, -99.0])) == alone
     for fine in ([-1.0, -1.0, 0.0, 5.0], [9.0, 9.0, 1.0, 8.0], [-999.0, -998.0, -997.0, -999.0], [99.0, 99.0, 99.0]):
         assert check_sentinel(np.array(fine)) is None

@@ -324,7 +324,7 @@ def read_groups(
         numbers = tuple(find_column(column, table.names, table.n_features, "`groups`") for column in group)
         for column, number in zip(group, numbers, strict=True):
             if numbers.count(number) > 1:
-                raise ValueError(f"`groups` must name each column once in a group, got {column!r} twice.")
+                raise ValueError(f"`groups` must name each column once, got {column!r} twice in {list(group)!r}.")
             if number in seen and not may_overlap:
                 raise ValueError(
                     f"`groups` must name each column once, got {column!r} twice: a column is in one group, because "

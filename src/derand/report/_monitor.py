@@ -239,7 +239,7 @@ class Monitor:
         for batch in self._summary["batches"]:
             for one in batch["measures"]:
                 share = one["share"] or {"value": math.nan, "low": math.nan, "high": math.nan}
-                told = {name: one[name] for name in ("kind", "title", "count", "total")}  # type: ignore[literal-required]
+                told = {name: one[name] for name in ("kind", "title", "count", "total")}
                 ends = {"share": share["value"], "low": share["low"], "high": share["high"]}
                 lines.append({"batch": batch["name"], **told, **ends, "chance": one["chance"], "mark": one["mark"]})
         return pd.DataFrame(lines)
@@ -286,7 +286,7 @@ class Monitor:
         names = every[0].classes.tolist()
         for name in names[1:] if len(names) == 2 else names:  # of two answers one says the other
             measures.append(_Measure("answer", f"answer {str(name)!r}", always, np.asarray(label == name)))
-        measures.append(_Measure("outside", "outside of what training saw", always, outside.any(axis=1)))
+        measures.append(_Measure("outside", "outside of what training saw", always, np.asarray(outside.any(axis=1))))
         correct = [one.correct for one in self._inputs.values()]
         if all(one is not None for one in correct):
             right = np.concatenate([one for one in correct if one is not None])

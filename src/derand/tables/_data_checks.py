@@ -105,7 +105,8 @@ def check_spellings(values: Collection[Category]) -> str | None:
 
 
 def check_sentinel(values: FloatArray) -> str | None:
-    """What to say of a number such as -999 that stands far outside all others in several rows.
+    """What to say of a number such as -999 that stands far outside all others in several rows, or is the only one
+    below 0.
 
     Examples
     --------
@@ -118,10 +119,12 @@ def check_sentinel(values: FloatArray) -> str | None:
         if others.size == 0 or present.size - others.size < _LEAST_SENTINELS or float(end[0]) not in _SENTINELS:
             continue
         low, high = float(others[0]), float(others[-1])
-        if min(abs(end[0] - low), abs(end[0] - high)) > high - low > 0:
+        is_far = min(abs(end[0] - low), abs(end[0] - high)) > high - low > 0
+        if is_far or (end[0] < -1 and low >= 0):
+            where = "far outside its other numbers" if is_far else "and no other number below 0"
             return (
-                f"holds {end[0]:g} in {present.size - others.size} cells, far outside its other numbers ({low:g} to "
-                f"{high:g}): if that means missing, empty the cells"
+                f"holds {end[0]:g} in {present.size - others.size} cells, {where} ({low:g} to {high:g}): if that means "
+                "missing, empty the cells"
             )
     return None
 

@@ -18,7 +18,7 @@ import pytest
 
 from derand._core.files import fill_when_done, restore_folder
 from derand.app.jobs import check_run, init_file, run_file, train_file
-from derand.app.run import _running
+from derand.app.run import _running, _starting
 from derand.app.run._config import SECTIONS, read_config
 from derand.app.run._splitting import choose_held_out, split_file
 from derand.app.settings import AuditSettings, CertifySettings, ReportFileSettings, TrainSettings, list_options
@@ -51,6 +51,12 @@ def quick(loans: Path) -> Path:
     path = loans.parent / "derand.toml"
     path.write_text(QUICK)
     return path
+
+
+@pytest.fixture(autouse=True)
+def quick_init(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`init_file` tunes nothing, which takes seconds; `test_starting` sees to that."""
+    monkeypatch.setattr(_starting, "propose_radius", lambda read: _starting.Proposal(0.25, "not tried"))
 
 
 def list_names(folder: Path) -> set[str]:

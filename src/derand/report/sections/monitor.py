@@ -24,10 +24,10 @@ def _holds(summary: Facts) -> Sequence[ui.Block]:
     head = ["batch", "rows", "hold", "95 % interval"]
     has_flips = summary["norm"] is None
     head += ["can be flipped", "undecided"] if has_flips else []
-    rows = []
+    rows: list[ui.Line] = []
     for batch in summary["batches"]:
         share = batch["measures"][0]["share"]
-        cells = [
+        cells: ui.Line = [
             ui.name_cell(batch["name"], _NAME),
             format_count(batch["n_rows"]),
             percent(share["value"]),
@@ -126,7 +126,7 @@ def _columns(summary: Facts) -> Sequence[ui.Block]:
 def _outside(summary: Facts) -> Sequence[ui.Block]:
     names = list(dict.fromkeys(name for batch in summary["batches"] for name in batch["outside"]))
     most = sorted(names, key=lambda name: -max(batch["outside"].get(name, 0) for batch in summary["batches"]))
-    rows = [
+    rows: list[ui.Line] = [
         [ui.name_cell(name, 60), *ui.count_cells(*(batch["outside"].get(name, 0) for batch in summary["batches"]))]
         for name in most[:_MOST_NAMED]
     ]

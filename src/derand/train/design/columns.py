@@ -295,8 +295,9 @@ class Design:
             parts.append(column.read(own) if own.ndim == 1 else _stack([column.read(one) for one in own]))
         numbers = list(zip(self.numbers, parts, strict=False))
         joints = [part for one, part in numbers if isinstance(one, JointColumn)]
-        shapes = [part for one, part in numbers if isinstance(part, Shape)]
-        grids = [part for one, part in numbers if isinstance(part, GridShape)]
+        apart = [(one, part) for one, part in numbers if not isinstance(one, JointColumn)]
+        shapes = [part for one, part in apart if len(one.features) == 1]
+        grids = [part for one, part in apart if len(one.features) > 1]
         return Functions(shapes, parts[len(numbers) :], grids, joints)
 
     def list_bounds(self) -> list[tuple[float | None, float | None]]:

@@ -24,6 +24,8 @@ MOST_JOINED = 9
 """Columns of a group."""
 _CUTS = {2: 9, 3: 4}
 """Cuts of each column, by the size of the group; one of each column in larger groups, and several such functions."""
+_CUTS_APART = 2
+"""The same of four columns, where no column is in two groups: each group is then one function, and a term."""
 _MOST_FUNCTIONS = 5
 """Functions of one larger group, which differ by their cuts: as many as do not lie within reach of one another."""
 _FULL = 4
@@ -264,9 +266,12 @@ class _Joiner:
         self._sizes = dict(binned.categories)
         self._miss = dict(zip(self.categories, binned.miss_categories(), strict=True))
         self._axes: dict[tuple[int, int, int], tuple[JointAxis, IntArray]] = {}
+        self._overlap = False
 
     def join(self, groups: Sequence[tuple[int, ...]]) -> list[tuple[Numbers, JointBins]]:
         """The joint codes of all rows, and what they stand for, of each function of each group."""
+        columns = [one for group in groups for one in group]
+        self._overlap = len(set(columns)) < len(columns)
         fitting = self._count_fitting(sorted({one for group in groups for one in group if one in self.numbers}))
         functions = []
         for group in groups:
@@ -281,7 +286,7 @@ class _Joiner:
 
     def _count_cuts(self, group: tuple[int, ...], fitting: int) -> tuple[int, int]:
         """Cuts of each column in each function, and how many functions the group has."""
-        most = _CUTS.get(len(group))
+        most = _CUTS.get(len(group), None if self._overlap or len(group) > _FULL else _CUTS_APART)
         if most is None:
             return 1, fitting if self._n_cuts is None else self._n_cuts
         largest = max((self._sizes[one] for one in group if one in self._sizes), default=1)

@@ -26,7 +26,7 @@ def test_a_report_is_written_and_its_guarantee_printed(data: Path, model: Path, 
     assert "Can a change smaller than" in page.read_text(encoding="utf-8")
     assert 'id="whatif"' not in page.read_text(encoding="utf-8")
     refused = run("report", model, data, "-o", tmp_path / "page.md", "--one-page")
-    assert refused.exit_code == 1
+    assert refused.exit_code == 2
     assert "must end with one of .html, .pdf" in " ".join(refused.output.split())
     options = ["--no-what-if", "--rows", "50", "--json", "--compare", model]
     told = json.loads(run("report", model, data, "-o", tmp_path / "report.md", *options).stdout)
@@ -78,7 +78,7 @@ def test_a_report_on_numbers(regressor: Path, prices: Path, tmp_path: Path) -> N
     assert result.exit_code == 0, result.output
     assert "For half of the rows no change smaller than 0.2 moves the answer" in " ".join(result.output.split())
     assert "<title>Interval report: prices.csv</title>" in page.read_text(encoding="utf-8")
-    for option, value in (("--train", prices), ("--subgroup", "job"), ("--compare", regressor)):
+    for option, value in (("--train", prices), ("--class-names", "0=a"), ("--compare", regressor)):
         refused = run("report", regressor, prices, "-o", tmp_path / "other.html", option, value)
         assert refused.exit_code == 2
         (line,) = refused.stderr.splitlines()

@@ -49,7 +49,7 @@ def test_fine_models_show_the_laws_of_fewer_rows(numbers: Any, monkeypatch: pyte
     table = report.to_dict()["rows"]["table"]
     assert all(row["law"] for row in table[:2])
     assert table[2]["law"] is table[-1]["law"] is None
-    assert any("laws of 2 rows" in note for note in report.to_dict()["left_out"])
+    assert any("distributions of 2 rows" in note for note in report.to_dict()["left_out"])
 
 
 def test_failure_masses_below_all_doubles_are_bounded_by_a_power_of_ten() -> None:

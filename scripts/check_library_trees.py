@@ -36,7 +36,7 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier
 
 from derand import Threat, from_model
-from derand.estimators import encode_rows
+from derand.fitted import encode_rows
 from derand.perturbation import Perturbation, resolve
 
 WORDS = ("p", "q", "r", "s")
@@ -259,13 +259,13 @@ def decode(points: np.ndarray, model: Any) -> pd.DataFrame:
     return table.assign(word=pd.Series(values[at]).astype(dtype))
 
 
-class Fault(Exception):
+class FaultError(Exception):
     """A claim that the library denies."""
 
 
 def require(is_true: bool, what: str) -> None:
     if not is_true:
-        raise Fault(what)
+        raise FaultError(what)
 
 
 def check_case(library: str, seed: int, seen: Counter[str]) -> None:
@@ -373,7 +373,7 @@ def check_many(library: str, seeds: range, seen: Counter[str]) -> list[str]:
             seen["models"] += 1
             try:
                 check_case(library, seed, seen)
-            except Fault as fault:
+            except FaultError as fault:
                 faults.append(f"{library}, seed {seed}: {fault}")
                 print(faults[-1], file=sys.stderr, flush=True)
             except ValueError as error:

@@ -76,8 +76,8 @@ FAULTS = [
         (
             "noise: a radius rounded to nearest",
             "noise.py",
-            "return _round_down(-self.sigma * ndtri(np.minimum(mass, 0.5)), self.sigma)",
-            "return np.asarray(-self.sigma * ndtri(np.minimum(mass, 0.5)))",
+            "return _round_down(self.sigma * upper_quantile(mass, log_mass), self.sigma)",
+            "return np.asarray(self.sigma * upper_quantile(mass, log_mass))",
             "test_noise.py::test_radius_is_a_tight_lower_bound",
         ),
         (

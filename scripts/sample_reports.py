@@ -67,7 +67,7 @@ def beside_another() -> Report:
 def within_limits() -> Report:
     """What can be flipped where limits alone say what may change."""
     threat = Threat(norm=None, limits={"income": "10%", "debt": 500.0}, l0=0)
-    return report_on_loans(AdditiveClassifier(radius=0.1, regularization=1.0), threat=threat)
+    return report_on_loans(AdditiveClassifier(radius=0.1, regularization=1.0), threat=threat, title="Loans of 2024")
 
 
 REPORTS: Mapping[str, Callable[[], Any]] = {

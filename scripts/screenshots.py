@@ -55,6 +55,7 @@ def take(browser: Any, page_address: str, shot: Shot, folder: Path) -> Path:
     page = context.new_page()
     page.goto(page_address)
     page.evaluate("document.documentElement.style.scrollBehavior = 'auto'")
+    page.evaluate("document.querySelectorAll('.part').forEach((one) => { one.open = true; })")
     page.locator(".radius-input").first.evaluate(
         "(input, at) => { input.value = at; input.dispatchEvent(new Event('input')) }", shot.radius
     )
@@ -69,6 +70,18 @@ def take(browser: Any, page_address: str, shot: Shot, folder: Path) -> Path:
     path = folder / f"{shot.name}.png"
     page.wait_for_timeout(200)
     page.screenshot(path=path)
+    context.close()
+    make_small(path)
+    return path
+
+
+def take_one_page(browser: Any, folder: Path) -> Path:
+    """The page to sign, of loans within limits."""
+    path = folder / "one-page.png"
+    context = browser.new_context(viewport={"width": 1000, "height": 1000})
+    page = context.new_page()
+    page.set_content(REPORTS["limits"]().to_html(one_page=True))
+    page.screenshot(path=path, full_page=True)
     context.close()
     make_small(path)
     return path
@@ -114,6 +127,7 @@ def take_documented(folder: Path) -> None:
         for shot in SHOTS:
             path = take(browser, Path(made["report"]).resolve().as_uri(), shot, folder)
             print(f"{path} {path.stat().st_size // 1024} kB")
+        print(take_one_page(browser, folder))
 
 
 def take_all_parts(folder: Path, names: list[str]) -> None:

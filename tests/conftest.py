@@ -39,7 +39,7 @@ if "NUMBA_CACHE_DIR" not in os.environ:
     os.environ["NUMBA_CACHE_DIR"] = str(_make_private(f"derand-kernels-{_STATE}"))
 
 _COMMON = {"deadline": None, "suppress_health_check": list(HealthCheck), "print_blob": True}
-settings.register_profile("default", max_examples=50, derandomize=True, **_COMMON)
+settings.register_profile("default", max_examples=30, derandomize=True, **_COMMON)
 settings.register_profile("many", max_examples=400, **_COMMON)
 settings.register_profile("long", max_examples=2000, **_COMMON)
 settings.register_profile("fuzz", max_examples=int(os.environ.get("FUZZ_EXAMPLES", "3000")), **_COMMON)

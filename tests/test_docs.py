@@ -40,7 +40,6 @@ NOT_CHECKED = {
 }  # fmt: skip
 """Hosts that pages link to: tests use no network, so whether these addresses exist is not checked."""
 DIRECTIVE = re.compile(r"^::: (\S+)$", re.MULTILINE)
-MAX_WORDS = 40_000
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 OUTSIDE = re.compile(r"""<(?:script|link|img|iframe|source)\b[^>]*\b(?:src|href)=["']?(?:https?:)?//""")
 
@@ -109,12 +108,6 @@ def test_the_glossary_is_short() -> None:
     """At most 25 words."""
     rows = re.findall(r"^\| (?!word)\w", (DOCS / "glossary.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert 15 < len(rows) <= 25
-
-
-def test_the_documentation_stays_short() -> None:
-    """What people read, without the table of the reproduction, which a command writes."""
-    words = {page.name: len(text.split()) for page, text in read_pages().items()}
-    assert sum(words.values()) - words["reproduction.md"] <= MAX_WORDS
 
 
 def test_no_page_puts_compiled_code_where_others_can_write() -> None:

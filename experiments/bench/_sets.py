@@ -1,7 +1,8 @@
-"""Prediction sets under attack: coverage and width over many splits, beside plain sets and sets widened for all rows."""
+"""Prediction sets under attack: coverage and width over many splits, beside plain sets and widened ones."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ import pandas as pd
 from sklearn.datasets import load_diabetes
 
 from derand import AdditiveClassifier, AdditiveEnsemble, AdditiveRegressor, ConformalPredictor, Threat, attack_interval
-from derand._core.arrays import FloatArray
+from derand._core.arrays import BoolArray, FloatArray
 from derand.model import Value
 from experiments.bench._measure import Figures, prefix
 from experiments.datasets import find_file
@@ -23,7 +24,7 @@ class Case(NamedTuple):
 
     table: pd.DataFrame
     answers: pd.Series
-    limits: dict[str, Any]
+    limits: Mapping[int | str, Any]
 
 
 def list_cases() -> dict[str, Case]:
@@ -72,7 +73,8 @@ def measure(case: Case, n_splits: int) -> Figures:
     model = trainer.fit(case.table.iloc[trained], case.answers.iloc[trained])
     table, answers = case.table.iloc[pool], case.answers.iloc[pool].to_numpy()
     attacked, largest = attack_rows(model, table, answers, case.limits)
-    threat, nothing = (Threat(norm=None, limits=one) for one in (case.limits, dict.fromkeys(case.limits, 0)))
+    unmoved: dict[int | str, Any] = dict.fromkeys(case.limits, 0)
+    threat, nothing = (Threat(norm=None, limits=one) for one in (case.limits, unmoved))
     found: dict[str, list[float]] = {}
     for _ in range(n_splits):
         parts = np.split(rng.permutation(len(table)), [len(table) // 2])
@@ -95,14 +97,16 @@ def measure(case: Case, n_splits: int) -> Figures:
     return {"rows": calibrated, "promised": COVERAGE, "excess": 1 / (calibrated + 1), "standard_error": error, **means}
 
 
-def cover(model: Any, inside: FloatArray, truth: Any) -> FloatArray:
+def cover(model: Any, inside: BoolArray | FloatArray, truth: Any) -> BoolArray:
     """Which rows have their true answer in their set."""
     if isinstance(model, AdditiveRegressor):
         return np.asarray((truth >= inside[:, 0]) & (truth <= inside[:, 1]))
     return np.asarray(inside[np.arange(len(truth)), np.searchsorted(model.classes_, truth)])
 
 
-def attack_rows(model: Any, table: pd.DataFrame, answers: Any, limits: dict[str, Any]) -> tuple[pd.DataFrame, float]:
+def attack_rows(
+    model: Any, table: pd.DataFrame, answers: Any, limits: Mapping[int | str, Any]
+) -> tuple[pd.DataFrame, float]:
     """Every row changed to where its true answer fits worst, of what a search finds; the largest change of a score."""
     names, encoded = list(table.columns), model._encode_rows(table)
     is_number, score = isinstance(model, AdditiveRegressor), model.ensemble_
@@ -114,5 +118,5 @@ def attack_rows(model: Any, table: pd.DataFrame, answers: Any, limits: dict[str,
         takes_low = np.abs(found.low - answers) > np.abs(found.high - answers)
     else:
         takes_low = np.asarray(answers == model.classes_[1])
-    worst = np.where(takes_low[:, None], found.low_rows, found.high_rows)
+    worst = np.where(takes_low[:, None], np.asarray(found.low_rows), np.asarray(found.high_rows))
     return model.decode_rows(worst), float((found.high - found.low).max())

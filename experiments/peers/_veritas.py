@@ -166,7 +166,7 @@ def search_signs(
     config.ignore_state_when_worse_than, config.max_focal_size, config.focal_eps = 0.0, 1000, 0.2
     config.max_memory = 2**30
     targets = {0: addtree, 1: addtree.negate_leaf_values()}
-    found = PeerSigns(*np.zeros((2, len(low)), dtype=bool), np.empty(len(low)))
+    found = PeerSigns(np.zeros(len(low), dtype=bool), np.zeros(len(low), dtype=bool), np.empty(len(low)))
     for row, (first, last) in enumerate(zip(low.tolist(), np.nextafter(high, np.inf).tolist(), strict=True)):
         started = time.process_time()
         box = [veritas.Interval(*ends) for ends in zip(first, last, strict=True)]

@@ -41,7 +41,7 @@ def write_page(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Any], Path
 
 @pytest.fixture
 def visit(browser: Any, write_page: Callable[[Any], Path]) -> Iterator[Callable[..., Any]]:
-    """Opens a report; the test fails where the page logs an error or asks for anything beyond itself."""
+    """Opens a report, and what is folded in it; the test fails where the page logs an error or asks for anything."""
     trouble: list[str] = []
     contexts: list[Any] = []
 
@@ -54,6 +54,7 @@ def visit(browser: Any, write_page: Callable[[Any], Path]) -> Iterator[Callable[
         page.on("pageerror", lambda error: trouble.append(f"error: {error}"))
         page.on("request", lambda request: None if request.url == path.as_uri() else trouble.append(request.url))
         page.goto(path.as_uri())
+        page.evaluate("document.querySelectorAll('.part').forEach((one) => { one.open = true; })")
         return page
 
     yield go

@@ -42,7 +42,7 @@ def make_full(kind: str) -> Report:
     clf = AdditiveClassifier(radius=0.1, regularization=1.0).fit(frame[:300], y[:300])
     options |= {"X_train": frame[:300], "y_train": y[:300]}
     if kind == "limits":
-        limits = {name: 0.2 for name in frame.columns[:8]}
+        limits = dict.fromkeys(frame.columns[:8], 0.2)
         options["threat"] = Threat(norm=None, limits=limits, domain={frame.columns[0]: (-9, 9)}, l0=1)
     return Report(clf, frame[300:], y[300:], **options)
 
@@ -63,9 +63,12 @@ def test_it_prints_to_exactly_one_page(browser: Any, kind: str) -> None:
 
 
 def test_differences_beyond_chance_are_on_the_first_screen(visit: Visit, mixed_report: Report) -> None:
-    page = visit(mixed_report)
     assert mixed_report.to_dict()["group_comparison"]["n_marked"]
+    page = visit(mixed_report)
     assert page.locator("[data-test=differences] tbody tr").first.bounding_box()["y"] < 900
+    phone = visit(mixed_report, viewport={"width": 390, "height": 844})
+    assert "all others" in phone.locator("[data-test=differences-told]").inner_text()
+    assert phone.locator("[data-test=differences-told]").bounding_box()["y"] < 700
 
 
 def test_folded_parts_open_when_they_are_gone_to(visit: Visit, mixed_report: Report) -> None:

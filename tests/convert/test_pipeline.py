@@ -391,7 +391,7 @@ class _Doubler(TransformerMixin, BaseEstimator):
         (FeatureUnion([("a", StandardScaler())]), "FeatureUnion"),
         (
             make_pipeline(SimpleImputer(), AdditiveClassifier(radius=0.1, regularization=0.1)),
-            "'simpleimputer'.* before the noise of derand.AdditiveClassifier, and not by a scale and a shift alone",
+            "'simpleimputer'.* before the noise of derand.AdditiveClassifier, and not only by a scale and a shift",
         ),
         (
             make_pipeline(FeatureUnion([("a", StandardScaler())], transformer_weights={"a": 2.0}), STUMPS),

@@ -51,7 +51,9 @@ def test_partitions_join_back_by_their_index(clf: StumpClassifier, frame: Any) -
 
 def test_imported_trees_and_regressors_are_certified_by_parts(frame: Any) -> None:
     rows = frame[["amount", "count", "age"]].fillna(0.0).assign(more=frame["count"] % 4, less=frame["amount"] % 1)
-    library = GradientBoostingClassifier(n_estimators=20, max_depth=4, random_state=0).fit(rows.to_numpy(), frame["bad"])
+    library = GradientBoostingClassifier(n_estimators=20, max_depth=4, random_state=0).fit(
+        rows.to_numpy(), frame["bad"]
+    )
     trees = from_model(library, rows)
     assert trees.ensemble_.has_trees
     threat = Threat(norm=None, limits={"amount": 0.1, "age": "5%"})

@@ -80,7 +80,7 @@ def check_page(report: Report) -> Page:
 
 
 class _Tables(HTMLParser):
-    """The text of each table's cells, by the name that tests know it by; what is said to screen readers alone is not."""
+    """The text of each table's cells, by the name that tests know it by."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from derand import AdditiveClassifier, Threat, attack, load, save
+from derand import AdditiveClassifier, Threat, load, save
 from derand.model import AdditiveEnsemble, TreeTerm
 from derand.train.additive import AdditiveOptions, bin_rows
 from derand.train.design.columns import Design
@@ -127,7 +127,8 @@ def test_what_a_category_may_change_to_is_trained_against() -> None:
         clf = AdditiveClassifier(radius=0.05, scaling=None, l0=l0, **GROUPED).fit(X, y)
         found = clf.certify(X[:100], threat=threat)
         shares.append(((found.label == y[:100]) & (found.verdict == "holds")).mean())
-        assert not attack(clf, X[:20], threat=threat).find_inside(clf.certify(X[:20], threat=threat)).any()
+        some = clf.certify(X[:20], threat=threat)
+        assert not clf.attack(X[:20], threat=threat).find_inside(some).any()
     assert shares[1] > shares[0]
 
 
@@ -187,11 +188,11 @@ def test_bad_patches_are_refused(groups: Any, words: str) -> None:
 
 def test_groups_that_help_against_changes_are_found() -> None:
     """A triple that no pair explains, and a number whose effect a category turns; nothing where nothing interacts."""
-    X, _ = draw(1500)
+    X, _ = draw(800)
     options: dict[str, Any] = {"radius": 0.05, "norm": np.inf, "scaling": None, "regularization": 0.1, "groups": "auto"}
     crossed = (X[:, 0] > 0.05) ^ (X[:, 1] > 0.05) ^ (X[:, 2] > 0.05)
     assert AdditiveClassifier(**options).fit(X, crossed).groups_ == ((0, 1, 2),)
-    frame, _ = draw_frame(1200)
+    frame, _ = draw_frame(800)
     turned = (frame["a"] > 0) ^ (frame["k"] == "u")
     assert AdditiveClassifier(**options).fit(frame, turned).groups_ == (("a", "k"),)
     rng = np.random.default_rng(0)

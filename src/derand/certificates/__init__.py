@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from derand.certificates.search.interval_attacks import attack_interval
     from derand.certificates.search.witness import Verifier, refine_changes, round_flip
     from derand.certificates.statements.domain import Domain, make_domain, require_sum
-    from derand.certificates.statements.promises import prove
+    from derand.certificates.statements.proving import prove
     from derand.certificates.statements.reasons import compute_reasons, list_reasons
     from derand.certificates.statements.sets import bound_distance, bound_nonconformity, measure_nonconformity
 
@@ -85,7 +85,7 @@ _HOMES = {
     "TermSwing": "results.statements",
     "compute_reasons": "statements.reasons",
     "list_reasons": "statements.reasons",
-    "prove": "statements.promises",
+    "prove": "statements.proving",
     "bound_distance": "statements.sets",
     "bound_nonconformity": "statements.sets",
     "measure_nonconformity": "statements.sets",

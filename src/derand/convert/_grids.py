@@ -31,7 +31,7 @@ def _drop_idle_edges(axis: CellAxis, values: FloatArray, at: int) -> tuple[CellA
     cells = np.moveaxis(values, at, 0)
     n_numbers = axis.edges.size + 1
     numbers = cells[:n_numbers]
-    changes = np.flatnonzero((numbers[1:] != numbers[:-1]).reshape(n_numbers - 1, -1).any(axis=1))
+    changes = np.flatnonzero((numbers[1:] != numbers[:-1]).any(axis=tuple(range(1, cells.ndim))))
     taken = np.concatenate([[0], changes + 1, np.arange(n_numbers, len(cells))])
     return replace(axis, edges=axis.edges[changes]), np.moveaxis(cells[taken], 0, at)
 

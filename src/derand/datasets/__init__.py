@@ -8,10 +8,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 
-from derand.datasets._applications import make_applications
 from derand.datasets._bundled import CATALOG, Entry
 from derand.datasets._dataset import Dataset, Division, Split, draw_folds
-from derand.datasets._generated import make_clusters, make_loans
+from derand.datasets._generated import make_applications, make_clusters, make_loans
 
 __all__ = [
     "CATALOG",

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from derand.estimators._base import CertifiedEstimator as CertifiedEstimator
     from derand.estimators._classifier import CertifiedClassifier as CertifiedClassifier
     from derand.estimators._classifier import fit_table as fit_table
-    from derand.estimators._classifier import prove_encoded as prove_encoded
     from derand.estimators._conformal import ConformalPredictor as ConformalPredictor
     from derand.estimators._imported import ImportedClassifier as ImportedClassifier
     from derand.estimators._imported import ImportedRegressor as ImportedRegressor
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from derand.estimators._inside import assemble as assemble
     from derand.estimators._inside import check_parameters as check_parameters
     from derand.estimators._inside import fit_checked as fit_checked
+    from derand.estimators._proving import prove_encoded as prove_encoded
     from derand.estimators._regressor import CertifiedRegressor as CertifiedRegressor
     from derand.estimators._scoring import make_certified_scorer as make_certified_scorer
     from derand.estimators._smoothed import SmoothedClassifier as SmoothedClassifier
@@ -63,7 +63,7 @@ _HOMES = {
     "from_model": "_imported",
     "from_reading": "_imported",
     "make_certified_scorer": "_scoring",
-    "prove_encoded": "_classifier",
+    "prove_encoded": "_proving",
     "resolve_class_weight": "_inputs",
 }
 __all__ = ["REGRESSORS", "TRAINERS", *_HOMES]  # noqa: PLE0604 - the names are the keys above

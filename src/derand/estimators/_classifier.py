@@ -42,8 +42,8 @@ from derand.estimators._inputs import (
     warn_of_lone_labels,
 )
 from derand.estimators._one_label import warn_of_no_gain, warn_of_one_label, warn_of_unseen_classes
-from derand.estimators._proving import Asked, DomainOption, compute_table_reasons, list_row_reasons, prove_table
 from derand.estimators._proving import Columns as ProtectedColumns
+from derand.estimators._proving import DomainOption, compute_table_reasons, list_row_reasons, prove_encoded
 from derand.estimators._showing import as_table, name_all, name_unit
 from derand.estimators._threshold import MovableClassifier
 from derand.explain import Explanations, ModelPromises, RowExplanation, explain_label
@@ -433,10 +433,8 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
             `fixed` says which columns are enough, `proof` whether no smaller set is.
         """
         request = self._ask(as_table(X, self.encoding_), self._ask_threats(None, None, None), rule, noise)
-        asked = Asked(request.rows, request.noise, request.rule)
-        return compute_table_reasons(
-            self, self.classes_, asked, domain, costs=costs, unseen=unseen, missing=missing, budget=budget
-        )
+        found = compute_table_reasons(self, request, domain, costs=costs, unseen=unseen, missing=missing, budget=budget)
+        return found.with_classes(self.classes_)
 
     def prove(
         self,
@@ -485,8 +483,8 @@ class CertifiedClassifier(ClassifierMixin, MovableClassifier):
         return prove_encoded(
             self,
             None if X is None else self._encode_rows(X),
-            noise=self._choose_noise(noise),
-            rule=self.rule if rule is None else rule,
+            self._choose_noise(noise),
+            self.rule if rule is None else rule,
             protected=protected,
             monotone=monotone,
             domain=domain,
@@ -565,24 +563,3 @@ def fit_table(
     classifier._move_as_asked()
     told = classifier._warn_of_one_label(table, totals, training)
     return (*warn_of_lone_labels(classes, table.target), *told, *training.warnings)
-
-
-def prove_encoded(
-    classifier: CertifiedClassifier,
-    rows: FloatArray | None,
-    *,
-    noise: Noise | None,
-    rule: str,
-    monotone: Mapping[str | int, object] | None = None,
-    **asked: Any,
-) -> ModelPromises:
-    """`prove` for rows that `encode_rows` returned, or for none; `asked` as for `prove`."""
-    table = np.empty((0, classifier.encoding_.n_features)) if rows is None else rows
-    return prove_table(
-        classifier,
-        classifier.classes_,
-        Asked(table, noise, rule),
-        has_rows=rows is not None,
-        monotone=getattr(classifier, "monotone", None) if monotone is None else monotone,
-        **asked,
-    )

@@ -8,14 +8,13 @@ as that range. Must not know how anything is proven.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from derand._core.arrays import FloatArray, is_number
 from derand._core.origin import Cell
 from derand.certificates import Domain, Reason, Reasons, compute_reasons, find_labels, list_reasons, make_domain, prove
+from derand.estimators._base import Request
 from derand.estimators._showing import Shown, name_all
 from derand.explain import ModelPromises, Names, name_promises
 from derand.model import Model
@@ -28,14 +27,6 @@ DomainOption = Mapping[str | int, object] | None
 _EXPLAIN_BUDGET = 2_000
 """Nodes of each search for the reasons of one row that is explained, of models with trees."""
 _DIRECTIONS = {1: "increasing", -1: "decreasing"}
-
-
-class Asked(NamedTuple):
-    """Rows as the model reads them, the noise and the rule."""
-
-    rows: FloatArray
-    noise: Noise | None
-    rule: str
 
 
 def read_domain(
@@ -115,8 +106,7 @@ def require_inside(estimator: Shown, rows: FloatArray, domain: DomainOption, rea
 
 def compute_table_reasons(
     estimator: Shown,
-    classes: NDArray[np.generic],
-    request: Asked,
+    request: Request,
     domain: DomainOption,
     *,
     costs: Mapping[str | int, int] | None,
@@ -124,16 +114,15 @@ def compute_table_reasons(
     missing: bool,
     budget: int | None = None,
 ) -> Reasons:
-    """The reasons of rows that were encoded."""
-    encoding, model = estimator.encoding_, estimator.ensemble_
-    read = read_domain(model, encoding, domain, unseen=unseen, missing=missing, table=request.rows)
-    require_inside(estimator, request.rows, domain, read)
+    """The reasons of rows that were encoded, with classes by number."""
+    encoding, model, rows = estimator.encoding_, estimator.ensemble_, request.rows
+    read = read_domain(model, encoding, domain, unseen=unseen, missing=missing, table=rows)
+    require_inside(estimator, rows, domain, read)
     priced = {
         find_column(column, encoding.names, encoding.n_features, "`costs`"): cost
         for column, cost in (costs or {}).items()
     }
-    found = compute_reasons(model, request.rows, request.noise, read, rule=request.rule, costs=priced, budget=budget)
-    return found.with_classes(classes)
+    return compute_reasons(model, rows, request.noise, read, rule=request.rule, costs=priced, budget=budget)
 
 
 def list_row_reasons(estimator: Shown, row: FloatArray, noise: Noise | None, rule: str) -> tuple[Reason, ...]:
@@ -162,12 +151,12 @@ def _read_sets(columns: Columns | None, encoding: TableEncoding) -> list[list[in
     return found
 
 
-def prove_table(
+def prove_encoded(
     estimator: Shown,
-    classes: NDArray[np.generic],
-    request: Asked,
+    table: FloatArray | None,
+    noise: Noise | None,
+    rule: str,
     *,
-    has_rows: bool,
     protected: Columns | None = None,
     monotone: Mapping[str | int, object] | None = None,
     domain: DomainOption = None,
@@ -177,9 +166,11 @@ def prove_table(
     norm: float = np.inf,
     budget: int | None = None,
 ) -> ModelPromises:
-    """The promises of a fitted estimator."""
+    """`prove` for rows as the model reads them, or for none; a regressor has no classes."""
     encoding, model = estimator.encoding_, estimator.ensemble_
-    table = request.rows if has_rows else None
+    classes = getattr(estimator, "classes_", np.empty(0))
+    if monotone is None and classes.size:
+        monotone = getattr(estimator, "monotone", None)
     read = read_domain(model, encoding, domain, unseen=unseen, missing=missing, table=table)
     if table is not None:
         require_inside(estimator, table, domain, read)
@@ -196,9 +187,9 @@ def prove_table(
         raise ValueError(f"`norm` must be 1, 2 or inf, got {norm!r}.")
     found = prove(
         model,
-        request.noise,
+        noise,
         read,
-        rule=request.rule,
+        rule=rule,
         protected=_read_sets(protected, encoding),
         monotone=directions,
         radius=radius,
@@ -210,7 +201,7 @@ def prove_table(
     labels = [
         ()
         if one.rows is None or not classes.size
-        else tuple(classes[find_labels(model, one.rows, request.noise, rule="mean")].tolist())
+        else tuple(classes[find_labels(model, one.rows, noise, rule="mean")].tolist())
         for one in found.promises
     ]
     text = describe_domain(name_all(estimator), read, encoding, domain, unseen=unseen, missing=missing)

@@ -31,7 +31,7 @@ from derand.certificates import (
 )
 from derand.estimators._base import CertifiedEstimator
 from derand.estimators._inputs import read_targets
-from derand.estimators._proving import Asked, DomainOption, prove_table
+from derand.estimators._proving import DomainOption, prove_encoded
 from derand.estimators._showing import as_table, name_all, name_unit
 from derand.explain import Explanations, Extreme, ModelPromises, NumberExplanation, Reach, explain_regression
 from derand.explain.heights import measure_heights
@@ -275,13 +275,11 @@ class CertifiedRegressor(RegressorMixin, CertifiedEstimator):
         ModelPromises
         """
         check_is_fitted(self)
-        rows = np.empty((0, self.encoding_.n_features)) if X is None else self._encode_rows(X)
-        chosen = self._choose_noise(noise)
-        return prove_table(
+        return prove_encoded(
             self,
-            np.empty(0),
-            Asked(rows, chosen, self.rule if rule is None else rule),
-            has_rows=X is not None,
+            None if X is None else self._encode_rows(X),
+            self._choose_noise(noise),
+            self.rule if rule is None else rule,
             monotone=monotone,
             domain=domain,
             unseen=unseen,

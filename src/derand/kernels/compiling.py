@@ -9,9 +9,11 @@ imported when the first function is called: whoever computes nothing does not wa
 from __future__ import annotations
 
 import functools
+import glob
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from threading import RLock, local
 from typing import Any, ClassVar, TypeVar, cast
 
@@ -46,9 +48,12 @@ class EarlyBudget:
     NUMBERS = 2**24
     CALL = 2**9
     """Cost of a call itself."""
+    OWN = 2**22
+    """What each function may compute besides while there is no compiled code of it: compiling takes far longer."""
 
     def __init__(self) -> None:
         self.left = self.NUMBERS
+        """Below 0 it is spent; 0 once `end` was called."""
 
     def spend(self, numbers: int) -> bool:
         """Whether the budget covers so many numbers; concurrent threads may lose a call."""
@@ -90,6 +95,7 @@ class Loop:
     ) -> None:
         self.py_func, self.targetoptions = function, {"nogil": True, **options}
         self.early, self.numbers = early or function, numbers
+        self._own = EARLY.OWN
         functools.update_wrapper(self, function)
         LOOPS.append(self)
 
@@ -97,9 +103,24 @@ class Loop:
         """Run the early version while the budget of this process lasts, else compile where types are new, and run."""
         if _thread.is_early:
             return self.early(*arguments)
-        if self.numbers is not None and EARLY.left > 0 and EARLY.spend(self.numbers(*arguments)):
+        if self.numbers is not None and EARLY.left and self._is_little(self.numbers(*arguments)):
             return self.run_early(*arguments)
         return self.entry(*arguments)
+
+    def _is_little(self, numbers: int) -> bool:
+        """Whether a call that computes so many numbers need not be compiled."""
+        if EARLY.left > 0 and EARLY.spend(numbers):
+            return True
+        if self._own > 0 and not self._is_compiled:
+            self._own -= numbers + EARLY.CALL
+        return self._own > 0 and not self._is_compiled
+
+    @functools.cached_property
+    def _is_compiled(self) -> bool:
+        """Whether there was compiled code of it on disk when this was asked first: numba names its index so."""
+        folder, code = self.entry.stats.cache_path, self.py_func.__code__
+        index = f"*{glob.escape(self.py_func.__qualname__)}-{code.co_firstlineno}.*.nbi"
+        return folder is not None and any(Path(folder).glob(index))
 
     def run_early(self, *arguments: object) -> Compiled:
         """Run without a compiler, with all that it calls: equal to the last bit, but slowly."""

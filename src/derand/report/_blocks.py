@@ -361,7 +361,8 @@ class Section:
 
     def html(self, summary: object) -> Markup:
         """The section on the page."""
-        heading, *others = self.blocks(summary)
+        first, *others = self.blocks(summary)
+        heading, *others = [*(first.blocks if isinstance(first, Only) else [first]), *others]
         content = Markup("\n").join([heading.html(), write_html(others)])
         if self.folded:
             title = tag("summary", heading.html(), tag("span", self.folded, class_="quiet"))

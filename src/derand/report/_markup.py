@@ -20,13 +20,10 @@ from derand._core.text import (
     format_exactly,
     format_percent,
     format_short,
-    format_short_down,
     plural,
     shorten,
 )
-from derand.report._charts import cut_radius
 from derand.report._facts import Facts
-from derand.tables import format_moment
 
 _LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "%": r"\%", "_": r"\_",
@@ -35,6 +32,8 @@ _LATEX = {
 }  # fmt: skip
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~])")
 NAME_LENGTH = 60
+NOTHING = "\N{EN DASH}"
+"""An empty cell."""
 
 
 def render(template: str, summary: Mapping[str, object], **more: object) -> Markup:
@@ -51,9 +50,7 @@ def _open_environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters.update(cut=format_short_down, show=format_short, count=format_count, exactly=format_exactly)
-    environment.filters.update(percent=percent, shorten=shorten)
-    environment.filters.update(radius=cut_radius, moment=format_moment)
+    environment.filters.update(show=format_short, count=format_count, exactly=format_exactly, shorten=shorten)
     environment.globals.update(plural=plural, name_radius=name_radius, name_score=name_score)
     return environment
 

@@ -285,8 +285,8 @@ class Monitor:
                 )
         names = every[0].classes.tolist()
         for name in names[1:] if len(names) == 2 else names:  # of two answers one says the other
-            measures.append(_Measure("answer", f"answer {str(name)!r}", always, np.asarray(label == name, dtype=bool)))
-        measures.append(_Measure("outside", "outside of what training saw", always, outside.any(axis=1)))
+            measures.append(_Measure("answer", f"answer {str(name)!r}", always, np.asarray(label == name)))
+        measures.append(_Measure("outside", "outside of what training saw", always, np.asarray(outside.any(axis=1))))
         correct = [one.correct for one in self._inputs.values()]
         if all(one is not None for one in correct):
             right = np.concatenate([one for one in correct if one is not None])

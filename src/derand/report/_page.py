@@ -118,7 +118,8 @@ def to_monitor_html(summary: Summary) -> str:
         "style-src-attr 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
     )
     sections = [one for one in monitor.SECTIONS if one.link(summary)]
-    return render("monitor", summary, sections=sections, style=style, policy=Markup(policy))
+    more = {"one_page": False, "is_dense": False, "sections": sections}
+    return render("monitor", summary, **more, style=style, policy=Markup(policy))
 
 
 def to_monitor_markdown(summary: Summary) -> str:

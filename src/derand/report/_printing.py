@@ -20,14 +20,20 @@ def find_browser() -> str | None:
     return next((found for one in ([named] if named else _BROWSERS) if (found := shutil.which(one))), None)
 
 
-def print_pdf(page: str, path: PathLike) -> None:
-    """Print a page, whole or not at all."""
+def require_browser(path: PathLike) -> str:
+    """Chromium, which a PDF needs."""
     browser = find_browser()
     if browser is None:
         raise ValueError(
             f"{path} needs chromium, which was not found: install it, name it in DERAND_CHROMIUM, or write .html and "
             "print that in any browser."
         )
+    return browser
+
+
+def print_pdf(page: str, path: PathLike) -> None:
+    """Print a page, whole or not at all."""
+    browser = require_browser(path)
     with replace_when_done(path) as draft, tempfile.TemporaryDirectory() as folder:
         source, made = Path(folder) / "page.html", Path(folder) / "page.pdf"
         source.write_text(page, encoding="utf-8")

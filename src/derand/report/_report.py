@@ -7,7 +7,7 @@ import json
 import tempfile
 import webbrowser
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +18,22 @@ from derand._core.origin import Frame
 from derand.report import _page
 from derand.report._class_names import rename_classes, rename_labels
 from derand.report._inputs import IntervalInputs, LabelInputs, read_inputs, read_regression_inputs, read_subject
-from derand.report._printing import print_pdf
+from derand.report._printing import print_pdf, require_browser
 from derand.report._settings import ReportSettings
 from derand.report._summary import summarize_classification, summarize_regression
 from derand.report.sections.compare import OtherModel, read_other
 from derand.report.sections.subgroups import resolve_groups
+
+
+def require_format(path: PathLike, *, one_page: bool = False) -> str:
+    """The end of a file's name, where a report can be written so; a page to sign is HTML or PDF."""
+    known = (".html", ".pdf") if one_page else (".html", ".pdf", ".md", ".tex", ".json")
+    ending = Path(path).suffix.lower()
+    if ending not in known:
+        raise ValueError(f"`path` must end with one of {', '.join(known)}, got {str(path)!r}.")
+    if ending == ".pdf":
+        require_browser(path)
+    return ending
 
 
 class Report:
@@ -144,15 +155,12 @@ class Report:
         one_page : bool
             As for `to_html`: only the page to sign, .html or .pdf.
         """
-        formats = {".md": self.to_markdown, ".tex": self.to_latex, ".json": self.to_json}
-        ending = Path(path).suffix.lower()
-        if ending in (".html", ".pdf"):
-            (_write_text if ending == ".html" else print_pdf)(self.to_html(one_page=one_page), path)
+        ending = require_format(path, one_page=one_page)
+        if ending == ".pdf":
+            print_pdf(self.to_html(one_page=one_page), path)
             return
-        if one_page or ending not in formats:
-            known = ".html, .pdf" if one_page else f".html, .pdf, {', '.join(formats)}"
-            raise ValueError(f"`path` must end with one of {known}, got {str(path)!r}.")
-        _write_text(formats[ending](), path)
+        texts = {".md": self.to_markdown, ".tex": self.to_latex, ".json": self.to_json}
+        _write_text(texts.get(ending, partial(self.to_html, one_page=one_page))(), path)
 
     def write_html(self, path: PathLike) -> None:
         """Write the page to a file, whole or not at all.

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from sklearn.datasets import load_breast_cancer
 
+from derand.app.run import _starting
 from tests.app.commands.running import run
 from tests.app.jobs.tables import make_loans, make_prices
 
@@ -30,6 +31,12 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     numbers = ("--target", "price", "-o", folder / "regressor.json", "--regularization", "1", "--radius", "0.1")
     assert run("train", folder / "prices.csv", *numbers).exit_code == 0
     return folder
+
+
+@pytest.fixture(autouse=True)
+def quick_init(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`derand init` tunes nothing, which takes seconds; tests of `_starting` see to that."""
+    monkeypatch.setattr(_starting, "propose_radius", lambda read: _starting.Proposal(0.25, "not tried"))
 
 
 @pytest.fixture

@@ -189,7 +189,7 @@ def test_sigterm_removes_what_was_begun(tmp_path: Path) -> None:
 
 
 @on_posix
-@pytest.mark.parametrize("output", ["out.csv", "out.parquet"])
+@pytest.mark.parametrize("output", ["out.csv", pytest.param("out.parquet", marks=pytest.mark.long)])
 def test_an_output_without_room_is_named(output: str, data: Path, model: Path, tmp_path: Path) -> None:
     """One line that says which file could not be written; what stood there before is still there."""
     (tmp_path / output).write_text("old")
@@ -242,7 +242,7 @@ main()
 
 
 @on_posix
-@pytest.mark.parametrize("n_imports", [1, 2, 30, 100, 300, 700])
+@pytest.mark.parametrize("n_imports", [2, 300, *(pytest.param(at, marks=pytest.mark.long) for at in (1, 30, 100, 700))])
 def test_ctrl_c_is_one_line_from_the_beginning(n_imports: int, data: Path, model: Path, tmp_path: Path) -> None:
     """While the command line is being imported, and later on."""
     asked = ["certify", str(model), str(data), "-o", str(tmp_path / "out.csv")]

@@ -21,6 +21,13 @@ def test_a_report_is_written_and_its_guarantee_printed(data: Path, model: Path, 
     written = page.read_text(encoding="utf-8")
     assert "<title>My report</title>" in written
     assert 'id="whatif"' in written
+    alone = run("report", model, data, "-o", page, "--target", "label", "--subgroup", "size", "--one-page")
+    assert alone.exit_code == 0, alone.output
+    assert "Can a change smaller than" in page.read_text(encoding="utf-8")
+    assert 'id="whatif"' not in page.read_text(encoding="utf-8")
+    refused = run("report", model, data, "-o", tmp_path / "page.md", "--one-page")
+    assert refused.exit_code == 1
+    assert "must end with one of .html, .pdf" in " ".join(refused.output.split())
     options = ["--no-what-if", "--rows", "50", "--json", "--compare", model]
     told = json.loads(run("report", model, data, "-o", tmp_path / "report.md", *options).stdout)
     assert f"## Beside {model.name}" in (tmp_path / "report.md").read_text(encoding="utf-8")

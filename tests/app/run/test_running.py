@@ -18,7 +18,7 @@ import pytest
 
 from derand._core.files import fill_when_done, restore_folder
 from derand.app.jobs import check_run, init_file, run_file, train_file
-from derand.app.run import _running
+from derand.app.run import _running, _starting
 from derand.app.run._config import SECTIONS, read_config
 from derand.app.run._splitting import choose_held_out, split_file
 from derand.app.settings import AuditSettings, CertifySettings, ReportFileSettings, TrainSettings, list_options
@@ -51,6 +51,12 @@ def quick(loans: Path) -> Path:
     path = loans.parent / "derand.toml"
     path.write_text(QUICK)
     return path
+
+
+@pytest.fixture(autouse=True)
+def quick_init(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`init_file` tunes nothing, which takes seconds; `test_starting` sees to that."""
+    monkeypatch.setattr(_starting, "propose_radius", lambda read: _starting.Proposal(0.25, "not tried"))
 
 
 def list_names(folder: Path) -> set[str]:
@@ -243,11 +249,14 @@ def test_the_report_speaks_of_the_radius_and_the_model_that_are_named(quick: Pat
     folder = quick.parent
     train_file(folder / "loans.csv", "outcome", folder / "other.json", model="stumps")
     asked = '[report]\noutput = "report.json"\nradius = 0.1\ncompare = "other.json"\nwhat_if = false\nrows = 20\n'
+    asked += "one_page = true\n"
     quick.write_text(QUICK + asked)
     record = run_file(quick)
     report = json.loads((folder / "out" / "report.json").read_text(encoding="utf-8"))
     assert (report["scale"]["quoted"], report["scale"]["stated"]) == (0.1, True)
     assert report["comparison"]["names"][1] == "other.json"
+    page = (folder / "out" / "one_page.html").read_text(encoding="utf-8")
+    assert report["guarantee"]["question"] in page
     assert len(report["rows"]["listed"]["row"]) == 20 < report["rows"]["n_rows"]
     sums = {one["what"]: one["sha256"] for one in report["checksums"]}
     inputs = {one["file"]: one["sha256"] for one in record["inputs"]}

@@ -13,8 +13,9 @@ from derand.certificates import find_labels
 from derand.certificates.results.statements import Promise
 from derand.certificates.statements.changes import bound_change
 from derand.certificates.statements.domain import make_domain
-from derand.certificates.statements.promises import Statements, prove
+from derand.certificates.statements.promises import Statements
 from derand.certificates.statements.protected import PairSearch
+from derand.certificates.statements.proving import prove
 from derand.certificates.statements.sums import DomainSum
 from tests.certificates.statements.drawing import Case, draw_case, is_sure
 

@@ -7,7 +7,7 @@ import pytest
 
 from derand.certificates.results.statements import REASON_PROOFS
 from derand.certificates.rules.base import DEFAULT_BUDGET
-from derand.certificates.statements.promises import prove
+from derand.certificates.statements.proving import prove
 from derand.certificates.statements.reasons import compute_reasons, list_reasons
 from derand.certificates.statements.tree_promises import TreeStatements
 from tests.certificates.statements.drawing import Case, draw_tree_case

@@ -79,8 +79,11 @@ def test_bars_add_up_and_are_those_of_the_answers() -> None:
         assert first[key] == sum(one[key] for one in others)
 
 
+MINUS = "\N{MINUS SIGN}"
+
+
 def write_points(difference: float) -> str:
-    return f"{'+' if difference > 0 else '−'}{abs(round(100 * difference, 1)):.1f}"
+    return f"{'+' if difference > 0 else MINUS}{abs(round(100 * difference, 1)):.1f}"
 
 
 def test_figures_are_those_of_pandas() -> None:
@@ -102,20 +105,22 @@ def test_figures_are_those_of_pandas() -> None:
     quality = {name: value for name, value, *_ in tables["quality"][1:]}
     assert quality["Accuracy"] == f"{np.floor(1000 * right.mean()) / 10:.1f} %"
     assert quality["Balanced accuracy"] == f"{np.floor(1000 * right.groupby(truth).mean().mean()) / 10:.1f} %"
-    assert quality["Right and proven"] == f"{np.floor(1000 * (right & (known['verdict'] == 'holds')).mean()) / 10:.1f} %"
+    assert (
+        quality["Right and proven"] == f"{np.floor(1000 * (right & (known['verdict'] == 'holds')).mean()) / 10:.1f} %"
+    )
     for bar in report.to_dict()["guarantee"]["bars"][1:]:
         counts = known[known["label"] == bar["name"]]["verdict"].value_counts()
         assert [bar[key] for key in ("holds", "flips", "undecided")] == [
             counts.get(verdict, 0) for verdict in ("holds", "flips", "undecided")
         ]
 
-    flips, moved = (c.verdict == "flips").to_numpy() if hasattr(c.verdict, "to_numpy") else c.verdict == "flips", {}
-    seen = {at: name for at, name in enumerate(clf.encoding_.categories[2])}
+    moved: dict[str, Any] = {}
+    seen = dict(enumerate(clf.encoding_.categories[2]))
     after = pd.DataFrame(c.witness, columns=["age", "debt", "job"]).assign(job=lambda one: one["job"].map(seen))
     for name in ("age", "debt"):
         moved[f"{name} up"], moved[f"{name} down"] = after[name] > rows[name], after[name] < rows[name]
     moved["job to a seen value"] = after["job"].notna() & (after["job"] != rows["job"])
-    changes = pd.DataFrame(moved) & flips[:, None]
+    changes = pd.DataFrame(moved) & (c.verdict == "flips")[:, None]
     alone = changes.sum(axis=1) == 1
     other = {"repaid": "default", "default": "repaid"}
     assert len(tables["flip-table"]) == 6

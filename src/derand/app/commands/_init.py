@@ -41,6 +41,7 @@ def _print_summary(summary: Summary) -> None:
         "columns to learn from": f"{len(summary['used'])}",
         **{f"left out: {name}": reason for name, reason in summary["left_out"].items()},
         **{f"doubtful: {name}": " ".join(doubts) for name, doubts in summary["doubts"].items()},
+        "radius to train for": f"{summary['radius']:g}, {summary['radius_reason']}",
         "written": summary["output"],
         "next": f"read it, then derand run{'' if summary['output'] == 'derand.toml' else ' ' + summary['output']}",
     }

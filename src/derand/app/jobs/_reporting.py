@@ -19,7 +19,7 @@ from derand.app.jobs._classifiers import load_estimator, refuse_other_task
 from derand.app.jobs._request import read_named, read_request, require_domains
 from derand.app.settings import ReportFileSettings, fill_settings
 from derand.fitted import answers_numbers, choose_radius
-from derand.report import Report
+from derand.report import Report, require_format
 from derand.storage import mark_file
 from derand.tables import MatchedFile, match_file
 from derand.threat import Threat
@@ -72,6 +72,7 @@ def report_file(
     start, asked = time.perf_counter(), fill_settings(ReportFileSettings, settings, options)
     others = {"other model": asked.compare, "training data": asked.train}
     files = {"model": model, "data": data, **{what: path for what, path in others.items() if path is not None}}
+    require_format(output, one_page=asked.one_page)
     require_writable(output, *files.values())
     estimator = load_estimator(model)
     refuse_other_task(asked, estimator, model, spell)

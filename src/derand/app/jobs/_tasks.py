@@ -71,7 +71,7 @@ def guess_task(numbers: Sequence[Cell] | None) -> Task:
 def list_trainers(task: str | None = None) -> Mapping[str, type[Any]]:
     """The trainers of a task by name; of both, where it is not known, those of classes first."""
     if task is None:
-        return ChainMap({}, TRAINERS, REGRESSORS)  # type: ignore[arg-type] - it is only read
+        return ChainMap({}, TRAINERS, REGRESSORS)  # type: ignore[arg-type] # it is only read
     return TRAINERS if task == CLASSES else REGRESSORS
 
 

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,12 +20,13 @@ from derand import __version__
 from derand._core.files import PathLike, replace_when_done, require_writable
 from derand._core.text import format_percent, format_short, quote_short
 from derand.app import Summary
-from derand.app.jobs._classifiers import choose_model
+from derand.app.jobs._classifiers import choose_model, make_estimator
 from derand.app.jobs._copying import NUMBER_COLUMNS, RESULT_COLUMNS
 from derand.app.jobs._tasks import list_trainers, require_task
 from derand.app.jobs._training_table import TrainingData, read_training_data
 from derand.app.run._config import CONFIG, SECTIONS
 from derand.app.settings import CLASSES, InitSettings, RunSettings, TrainSettings, fill_settings
+from derand.estimators.tuning import tune
 from derand.tables import ColumnKind, ColumnUse, TableFile, inspect_file
 
 HOLDOUT = 0.25
@@ -32,6 +35,10 @@ RARE = 0.2
 _COMMENT = 34
 """Where comments behind values begin."""
 _SHOWN = 12
+_USUAL = 0.25
+_TUNED_ROWS, _TUNED_COLUMNS, _TUNED_CLASS, _TUNED_FOLDS = 600, 100, 10, 3
+"""Rows on which radii are compared, the most columns and the fewest rows of a class with which they are, and folds."""
+_TUNED_RADII, _TUNED_PENALTY = (0.0, 0.1, 0.25, 0.5), 0.1
 _NAMED_GROUPS = 5
 
 
@@ -61,6 +68,7 @@ def init_file(
     -------
     dict
         What was found in the table.
+        `radius`, `radius_reason`: what is proposed to train for, and what it costs.
         `used`: columns to learn from.
         `left_out`: columns that are left out, with the reason.
         `doubts`: what is doubtful about columns that are used.
@@ -79,7 +87,8 @@ def init_file(
     if test is not None:
         inspect_file(test).require_columns(read.rows.column_names)
     places = [None if one is None else _find_relative(one, output) for one in (data, test)]
-    text = "\n".join(_write_sections(places, target, read, asked, _find_identity(file, read, target))) + "\n"
+    proposal = propose_radius(read)
+    text = "\n".join(_write_sections(places, target, read, asked, _find_identity(file, read, target), proposal)) + "\n"
     with replace_when_done(output) as draft:
         draft.write_text(text, encoding="utf-8")
     return {
@@ -92,7 +101,39 @@ def init_file(
         "used": list(read.rows.column_names),
         "left_out": _list_left_out(read),
         "doubts": _list_doubts(read),
+        "radius": proposal.radius,
+        "radius_reason": proposal.reason,
     }
+
+
+class Proposal(NamedTuple):
+    """A radius to train for, and what it costs."""
+
+    radius: float
+    reason: str
+
+
+def propose_radius(read: TrainingData) -> Proposal:
+    """A radius that costs little accuracy, by a quick tuning on some rows; a usual one where that says nothing."""
+    n_rows, n_columns = len(read.labels), len(read.rows.column_names)
+    if read.task.name != CLASSES or n_columns > _TUNED_COLUMNS:
+        return Proposal(_USUAL, "a usual one, not tried: compare radii by `derand tune`")
+    some = np.sort(np.random.default_rng(0).permutation(n_rows)[:_TUNED_ROWS])
+    labels = read.labels[some]
+    if np.unique(labels, return_counts=True)[1].min(initial=n_rows) < _TUNED_CLASS:
+        return Proposal(_USUAL, "a usual one, not tried: some class has few rows")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of radii at which the model collapses: they are not proposed
+        estimator = make_estimator(choose_model(), {"regularization": _TUNED_PENALTY})
+        found = tune(estimator, read.rows.take(some), labels, values=_TUNED_RADII, cv=_TUNED_FOLDS)
+    where = f"{some.size:,} rows, {_TUNED_FOLDS} folds"
+    at = found.chosen
+    if at is None or not found.values[at]:
+        return Proposal(0.0, f"none: a larger one costs more than a point of accuracy, or certifies little ({where})")
+    cost = 100 * float(found.natural[0] - found.natural[at])
+    costs = f"costs {cost:.1f} points of accuracy" if cost > 0 else "costs no accuracy"
+    certified = format_percent(float(found.own_certified[at, at]))
+    return Proposal(float(found.values[at]), f"{costs}, certifies {certified} of rows ({where})")
 
 
 def _ask_for_target(file: TableFile) -> str:
@@ -139,13 +180,18 @@ def _list_doubts(read: TrainingData) -> dict[str, list[str]]:
 
 
 def _write_sections(
-    places: Sequence[str | None], target: str, read: TrainingData, asked: InitSettings, identity: str | None
+    places: Sequence[str | None],
+    target: str,
+    read: TrainingData,
+    asked: InitSettings,
+    identity: str | None,
+    proposal: Proposal,
 ) -> Iterable[str]:
     """The lines of the file."""
     yield f"# What `derand run` does: train, certify, audit, report. Begun by `derand init` of derand {__version__}."
     yield "# A line that begins with # does nothing: take the # away where you want it. Paths count from this file."
     yield from _write_data(places, target, read, asked)
-    yield from _write_model(read)
+    yield from _write_model(read, proposal)
     yield from _write_threat(read)
     yield from _write_steps(read, target, identity)
 
@@ -186,11 +232,11 @@ def _describe_target(read: TrainingData) -> str:
     return ", ".join(counts[:_SHOWN]) + (", ..." if len(counts) > _SHOWN else "")
 
 
-def _write_model(read: TrainingData) -> Iterable[str]:
+def _write_model(read: TrainingData, proposal: Proposal) -> Iterable[str]:
     others = ", ".join(one for one in list_trainers(read.task.name) if one != choose_model())
     yield "\n[model]"
     yield _write("model.trainer", choose_model(), f"or {others}")
-    yield _write("model.radius", 0.25)
+    yield _write("model.radius", proposal.radius, more=f"; {proposal.reason}")
     if read.task.name == CLASSES:
         counts = _count_classes(read)
         rarest = min(counts, key=lambda name: counts[name])

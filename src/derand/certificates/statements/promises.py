@@ -6,15 +6,14 @@ know how terms are bounded, nor names of columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from derand._core.arrays import EPSILON, BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.pairwise import build_pair
 from derand.certificates.labels import find_labels
-from derand.certificates.results.statements import LargestChange, Promise, Promises, TermSwing
-from derand.certificates.rules.base import read_budget
+from derand.certificates.results.statements import LargestChange, Promise, TermSwing
 from derand.certificates.statements.changes import bound_change
 from derand.certificates.statements.domain import Domain, require_sum
 from derand.certificates.statements.protected import PairSearch
@@ -289,48 +288,3 @@ def _judge_smoothed(
     if worst > trifle:
         return worst, pair, True
     return max(worst, EPSILON), None, False
-
-
-def prove(
-    model: Model,
-    noise: Noise | None,
-    domain: Domain,
-    *,
-    rule: str = "mean",
-    protected: Sequence[Sequence[int]] = (),
-    monotone: Mapping[int, str] | None = None,
-    radius: float | None = None,
-    norm: float = np.inf,
-    units: FloatArray | None = None,
-    table: FloatArray | None = None,
-    budget: int | None = None,
-) -> Promises:
-    """What holds for every row of a domain.
-
-    `protected`: sets of columns that must not change an answer, each on its own; `monotone`: directions by column;
-    `radius`: the largest change of the score within it is bounded; `table`: rows of which shares are measured;
-    `budget`: nodes that each search of a model with trees may look at.
-    """
-    require_sum(model, noise, rule)
-    if model.has_trees:
-        from derand.certificates.statements.tree_promises import TreeStatements
-
-        find_labels(model, domain.choose_row()[None], noise, rule="mean")  # refuses noise
-        asked: Statements = TreeStatements(model, domain, read_budget(budget))
-    else:
-        asked = Statements(model, noise, domain, rule=rule)
-    for column, direction in (monotone or {}).items():
-        if direction not in DIRECTIONS:
-            raise ValueError(f"`monotone` must say 'increasing' or 'decreasing', got {direction!r}.")
-        if column in model.categorical_features:
-            raise ValueError(f"`monotone` must name columns of numbers, got column {column}, which holds categories.")
-    if model.n_classes == 0 and protected:
-        raise ValueError("`protected` is for classes, got a model that answers with a number: see its swings.")
-    found = [asked.prove_protected(columns, table) for columns in protected]
-    found += [asked.prove_monotone(column, direction) for column, direction in (monotone or {}).items()]
-    found += asked.prove_classes(table) if model.n_classes else ()
-    change = None
-    if radius is not None:
-        change = asked.compute_change(radius, norm, np.ones(model.n_features) if units is None else units)
-    error = model.members[0].score_error / asked.levels
-    return Promises(tuple(found), asked.list_swings(), *asked.compute_ends(), change, error)

@@ -147,7 +147,7 @@ def _reduce_trees(
     _read_costs(costs, search.columns, rows.shape[1])
     found = reduce_columns(search, rows, labels, costs or {})
     proof = np.where(found.is_irreducible, IRREDUCIBLE, np.where(found.is_enough, SUFFICIENT, UNDECIDED))
-    margin = np.where(found.is_enough, found.margin / model.levels, np.nan)
+    margin = np.where(found.is_enough, np.maximum(found.margin, 0.0) / model.levels, np.nan)
     return Reasons(labels, found.held, margin, proof, np.arange(model.n_classes))
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from derand._core.arrays import EPSILON, TINY, BoolArray, FloatArray, IntArray
 from derand.certificates.bounds.packing import pack_terms
 from derand.certificates.bounds.worst_case import get_case
+from derand.certificates.kinds import kind_of
 from derand.certificates.rules.mean import mean_error
 from derand.certificates.search.worst_positions import expect_term
 from derand.certificates.statements.domain import Domain
@@ -242,7 +243,7 @@ class DomainSum:
     """
 
     def __init__(self, model: AdditiveEnsemble, domain: Domain, noise: Noise | None) -> None:
-        noise = None if model.is_linear else noise
+        noise = kind_of(model).effective_noise(noise)
         self.model, self.domain, self.noise = model, domain, noise
         self.ranges = [_make_range(term, domain, noise) for term in model.terms]
         self.threshold = -(model.offset or 0) if model.threshold is None else model.threshold

@@ -488,5 +488,7 @@ def _list_row(row: IntervalRow, *, with_radius: bool = False) -> list[str]:
 
 SECTION = ui.Section("intervals", lambda s: "Intervals", blocks)
 WIDEST = ui.Section("widest", lambda s: "Widest rows", widest_blocks, "the rows that a change moves farthest")
-TOLERANCE = ui.Section("tolerance", lambda s: "Tolerance" if s["tolerance"] else "", tolerance_blocks)
+TOLERANCE = ui.Section(
+    "tolerance", lambda s: "Tolerance" if s["tolerance"] else "", tolerance_blocks, "how far rows may change"
+)
 ROWS = ui.Section("rows", lambda s: "Rows" if s["rows"]["sampled"] else "All rows", row_blocks, FOLDED_ROWS)

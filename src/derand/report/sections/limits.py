@@ -116,7 +116,7 @@ MAX_WITNESSES = 20
 _DIGITS = 6
 _SAID = 5
 _NAMED = 12
-_LISTED_FLIPS, _NAMED_OTHERS, _FEW = 12, 2, 6
+_LISTED_FLIPS, _NAMED_OTHERS, _FEW, _SHORT = 12, 2, 6, 18
 _LISTED_CHANGES = 6
 
 
@@ -162,7 +162,8 @@ def list_flips(flips: Flips, most: int) -> list[ui.Block]:
     for one in flips["columns"][:most]:
         answers = f"{shorten(one['label'], 20)} → {shorten(one['flipped'], 20)}"
         counts = [format_count(one["n_alone"]), format_count(one["n_together"])]
-        lines.append([ui.name_cell(f"{shorten(one['column'], 40)} {one['direction']}", 40), answers, *counts])
+        name = ui.name_cell(f"{shorten(one['column'], 40)} {one['direction']}", 40)
+        lines.append([name, ui.Cell(answers, kind="short" if len(answers) <= _SHORT else ""), *counts])
         if most > _FEW:
             lines[-1].append(", ".join(one["others"][:_NAMED_OTHERS]))
     head = ["column and direction", "answer", "alone", "with others", *(["which others"] if most > _FEW else [])]

@@ -1,4 +1,4 @@
-"""The page to sign, also the first part of the long report: question, answer, quality, what flips, who differs, checksums.
+"""The page to sign, also the first part of the long report: question, answer, quality, what flips, who differs.
 
 Owns what stands on one page, and how much of it. Must not compute: all figures are those of other sections.
 """
@@ -11,7 +11,7 @@ from typing import Any
 from derand._core.text import format_count, format_short_up, plural, shorten
 from derand.report import _blocks as ui
 from derand.report._charts import Frame, wrap_svg
-from derand.report._markup import percent
+from derand.report._markup import NOTHING, percent
 from derand.report.sections.guarantee import AnswerBar
 from derand.report.sections.limits import list_flips
 from derand.report.sections.predictions import list_errors
@@ -46,6 +46,7 @@ def blocks(summary: Summary) -> list[ui.Block]:
     return [
         ui.on_page(ui.Heading(found["question"], "guarantee")),
         ui.on_page(ui.Paragraph(answer, "statement", "guarantee")),
+        ui.on_page(ui.Paragraph(_tell_differences(summary), "fine", "differences-told")),
         ui.in_markdown(ui.Paragraph(found["paragraph"]), ui.Paragraph(found["measure"]), ui.Heading(title), limits),
         ui.on_page(
             ui.Paragraph(ui.tag("strong", "What may change. ") + shorten(words, _MOST_TEXT), "fine", "conditions"),
@@ -86,34 +87,45 @@ def _show_bars(bars: Sequence[AnswerBar]) -> list[ui.Block]:
     return [ui.Figure(picture, "By answer, and the share that is proven to hold", legend, "verdicts")]
 
 
-def _list_differences(summary: Summary) -> list[ui.Block]:
+def _choose_differences(summary: Summary) -> list[tuple[str, Contrast]]:
     """Subgroups that differ from all other rows by more than chance explains, those in answers first."""
-    compared = summary["group_comparison"]
-    if compared is None:
-        return []
-    marked: list[tuple[str, str, Contrast]] = []
+    marked: list[tuple[str, Contrast]] = []
     for group in summary["subgroups"]:
         rows = group["groups"][:1] if len(group["groups"]) == 2 else group["groups"]  # of two, each is the other's rest
-        marked += [(group["column"], row["name"], one) for row in rows for one in row["contrasts"] if one["mark"]]
-    marked.sort(key=lambda one: -abs(one[2]["difference"]["value"]))  # type: ignore[index]
-    ranked = [[one for one in marked if one[2]["kind"] == kind] for kind in _KINDS]
-    chosen = [one for kind in ranked for one in kind[:2]] + [one for kind in ranked for one in kind[2:]]
+        for row in rows:
+            name = f"{shorten(group['column'], 18)}: {shorten(row['name'], 18)}"
+            marked += [(name, one) for one in row["contrasts"] if one["mark"]]
+    marked.sort(key=lambda one: -abs(one[1]["difference"]["value"]))  # type: ignore[index]
+    ranked = [[one for one in marked if one[1]["kind"] == kind] for kind in _KINDS]
+    return [one for kind in ranked for one in kind[:2]] + [one for kind in ranked for one in kind[2:]]
+
+
+def _tell_differences(summary: Summary) -> str:
+    """The first of them in a sentence, and how many comparisons there were."""
+    compared, chosen = summary["group_comparison"], _choose_differences(summary)
+    if compared is None:
+        return "No subgroups were compared."
+    if not chosen:
+        return f"Subgroups: {compared['marked']}"
+    name, one = chosen[0]
+    told = f"{one['title'][:1].lower()}{one['title'][1:]} {one['share_text']}, all others {one['others_text']}"
+    return f"Subgroups differ. {name.replace(': ', ', ')}: {told}. {compared['marked']}"
+
+
+def _list_differences(summary: Summary) -> list[ui.Block]:
+    """The most telling of them as a table."""
     lines: list[ui.Line] = [
         [
-            ui.Cell(f"{shorten(column, 18)}: {shorten(name, 18)}", title=f"{column}: {name}"),
+            name,
             one["title"],
             one["share_text"],
             one["others_text"],
             ui.Cell(one["difference_text"], kind="beyond"),
         ]
-        for column, name, one in chosen[:MOST_LINES]
+        for name, one in _choose_differences(summary)[:MOST_LINES]
     ]
-    told = ui.Paragraph(compared["marked"], "fine", "differences-told")
-    label = "Subgroups beyond chance"
-    if not lines:
-        return [ui.Group("said", [ui.Heading(label, level=3), told])]
-    head = ["group", "what", "share", "others", "points"]
-    return [ui.Group("said", [ui.Table(head, lines, label, label, "differences", "numeric worded-first"), told])]
+    head, label = ["group", "what", "share", "others", "points"], "Subgroups that differ beyond chance"
+    return [ui.Table(head, lines, label, label, "differences", "numeric worded-first")] if lines else []
 
 
 def _tabulate_quality(summary: Summary) -> list[ui.Block]:
@@ -131,7 +143,7 @@ def _tabulate_quality(summary: Summary) -> list[ui.Block]:
         "Accuracy": [percent(one["accuracy"]) for one in others],
         "Balanced accuracy": [percent(one["balanced"]) for one in others],
     }
-    nothing = ["–"] * len(others)
+    nothing = [NOTHING] * len(others)
     lines = [
         [shorten(one["name"], 30), ui.Cell(one["value"], kind="quoted"), shorten(one["constant"], 30), *found]
         for one in answers["lines"]
@@ -148,7 +160,7 @@ def _tabulate_quality(summary: Summary) -> list[ui.Block]:
 
 
 def _tabulate_reasons(summary: Summary) -> list[ui.Block]:
-    """Why answers flip, by column and direction; within a radius how far a column may move; of numbers how far they do."""
+    """Why answers flip, by column and direction; else how far columns, or answers, can move."""
     verdicts, moves = summary.get("verdicts"), summary.get("moves")
     if verdicts is not None:
         return list_flips(verdicts["flips"], MOST_LINES)

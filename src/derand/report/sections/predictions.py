@@ -364,4 +364,6 @@ def error_blocks(summary: ErrorParts) -> list[ui.Block]:
 SECTION = ui.Section(
     "answers", lambda s: "The answers" if s["answers"] else "", blocks, "figures with intervals, calibration"
 )
-ERRORS = ui.Section("errors", lambda s: "Any good?" if s["errors"] else "", error_blocks)
+ERRORS = ui.Section(
+    "errors", lambda s: "Any good?" if s["errors"] else "", error_blocks, "errors beside those of a constant answer"
+)

@@ -133,7 +133,7 @@ def blocks(summary: Parts) -> list[ui.Block]:
     facts = [
         (f"Median{' of all rows, right or wrong' if labels else ''}", cut_radius(found["median"])),
         ("Nine rows in ten have at least", cut_radius(found["tenth"])),
-        ("Smallest and largest", f"{cut_radius(found['smallest'])} – {cut_radius(found['largest'])}"),
+        ("Smallest and largest", f"{cut_radius(found['smallest'])} to {cut_radius(found['largest'])}"),
         ("Rows for which nothing is certified", format_count(counts["nothing_certified"])),
     ]
     if "certified" in found and found["certified"]["unbounded_rows"]:

@@ -38,7 +38,7 @@ from derand.metrics import (
 from derand.report import _blocks as ui
 from derand.report._facts import Size
 from derand.report._inputs import MISSING, Inputs, IntervalInputs, LabelArray, LabelInputs
-from derand.report._markup import NAME_LENGTH, percent
+from derand.report._markup import NAME_LENGTH, NOTHING, percent
 from derand.report._settings import Groups
 from derand.tables import format_moment
 
@@ -117,7 +117,6 @@ LEVEL = 0.05
 """How probable it may be that any difference is marked where there is none."""
 _WAYS: dict[ContrastKind, Literal["down", "up", "nearest"]] = {"certified": "down", "wrong": "up", "answer": "nearest"}
 _MOST_ANSWERS = 6
-_NONE = "\N{EN DASH}"
 _SPACE = "\N{NO-BREAK SPACE}"
 
 
@@ -409,12 +408,12 @@ def _describe(one: _Counted, chance: float | None) -> Contrast:
         "count": one.counted,
         "n_rows": one.total,
         "share": None if share is None else share.to_dict(),
-        "share_text": _NONE if share is None else percent(share.value, way),
+        "share_text": NOTHING if share is None else percent(share.value, way),
         "interval_text": "" if share is None else write_interval(*share),
         "others": None if others is None else others.to_dict(),
-        "others_text": _NONE if others is None else percent(others.value, way),
+        "others_text": NOTHING if others is None else percent(others.value, way),
         "difference": None if difference is None else difference.to_dict(),
-        "difference_text": _NONE if difference is None else write_points(difference.value),
+        "difference_text": NOTHING if difference is None else write_points(difference.value),
         "difference_interval_text": "" if difference is None else _write_point_interval(difference),
         "chance": chance,
         "mark": "" if not beyond or difference is None else "more" if difference.value > 0 else "less",

@@ -16,6 +16,7 @@ from derand.perturbation import Perturbation
 from derand.report import _blocks as ui
 from derand.report._facts import LimitFacts, ThreatFacts
 from derand.report._inputs import Inputs
+from derand.report._markup import NOTHING
 from derand.tables import format_moment
 from derand.threat import EVERY, Limit
 
@@ -470,11 +471,11 @@ def blocks(summary: Parts) -> list[ui.Block]:
             ui.name_cell(one["column"], 40),
             one["kind"],
             ui.Cell(one["change"], kind="" if one["moves"] else "quiet"),
-            *(one[key] or "–" for key in ("direction", "domain", "values", "missing")),
+            *(one[key] or NOTHING for key in ("direction", "domain", "values", "missing")),
         ]
         for one in columns
     ]
-    kept = [any(cell != "–" for cell in cells) for cells in zip(*lines, strict=True)]
+    kept = [any(cell != NOTHING for cell in cells) for cells in zip(*lines, strict=True)]
     head, lines = list(compress(_HEAD, kept)), [list(compress(line, kept)) for line in lines]
     label, n_columns, shown = "What may change, by column", len(found["columns"]), [_SHOWN_COLUMNS, _LISTED_COLUMNS]
     held = f" of {format_count(n_columns - _SHOWN_COLUMNS)}; JSON holds all" if n_columns > _MOST_COLUMNS else ""

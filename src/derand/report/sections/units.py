@@ -12,6 +12,7 @@ from derand.explain import move_alone
 from derand.report import _blocks as ui
 from derand.report._facts import Facts, Size
 from derand.report._inputs import LabelInputs
+from derand.report._markup import NOTHING
 from derand.report.sections.radii import Radii
 from derand.report.sections.shapes import measure_range
 from derand.report.sections.threat import limit_of
@@ -121,7 +122,7 @@ def blocks(summary: Parts) -> list[ui.Block]:
         [
             ui.name_cell(move["name"], 40),
             *(write_move(size, days=move["days"]) for size in (move["half_of_rows"], move["nine_in_ten"])),
-            *([ui.Cell(move["limit"] or "–", kind="wrapped")] if has_limit else []),
+            *([ui.Cell(move["limit"] or NOTHING, kind="wrapped")] if has_limit else []),
             ui.Cell(_write_range(move), kind="quiet"),
         ]
         for move in moves

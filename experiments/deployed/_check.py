@@ -48,12 +48,12 @@ def check_model(dataset: str, learner: str, limit: str = "5%", l0: int = 0, poin
         held = np.flatnonzero(found.verdict == "holds")
         drawn = rng.choice(held, size=points)
         changed = _draw_points(model, rows[drawn], threat, rng)
-        label = np.asarray(fitted.predict(model.decode_rows(changed, like=tested.iloc[drawn])))
+        label = np.asarray(fitted.predict(model.decode_rows(changed, like=tested.iloc[drawn]).astype(X.dtypes)))
         inside = int((label != found.label[drawn]).sum())
         flipped = np.flatnonzero(found.verdict == "flips")
         false = 0
         if flipped.size:
-            witness = model.decode_rows(found.witness[flipped], like=tested.iloc[flipped])
+            witness = model.decode_rows(found.witness[flipped], like=tested.iloc[flipped]).astype(X.dtypes)
             false = int((np.asarray(fitted.predict(witness)) == found.label[flipped]).sum())
     return Check(dataset, learner, f"{limit}, l0={threat.l0}", points, inside, flipped.size, false)
 

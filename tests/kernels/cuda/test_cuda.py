@@ -128,6 +128,7 @@ _SIMULATED = """
 import numpy as np
 from derand import AdditiveEnsemble, CategoryTable, StepFunction, certify, distribution
 from derand.kernels.cuda import backend
+from derand.kernels.cuda.device import Stream
 steps = [StepFunction(0, [0.0, 0.1, 2.0], [0, 5, 2, 9]), StepFunction(1, [0.5], [3, 0]), StepFunction(2, [], [4])]
 model = AdditiveEnsemble([*steps, CategoryTable(3, [0, 1], [1, 4], 0)], 10, 4)
 rows = np.array([[0.05, 0.5, 0.0, 1.0], [2.5, -1.0, 0.0, 0.0]])
@@ -145,6 +146,10 @@ for noise in ("gaussian:0.3",):
     np.testing.assert_allclose(ours.log_failure, plain.log_failure, rtol=1e-10, atol=1e-11)
 ours, plain = (distribution(model, rows[:1], "gaussian:0.3", backend=name).pmf for name in ("cuda", "numpy"))
 np.testing.assert_allclose(ours, plain, rtol=1e-14)
+stream = Stream()  # tables that are computed and tables that are sent have one name, but not one memory
+stream.reserve("table", (600,), np.float64)
+assert stream.send("table", np.arange(3.0))[0].copy_to_host().tolist() == [0.0, 1.0, 2.0]
+assert stream.reserve("table", (1, 2), np.float64).dtype == np.float64
 print("agrees")
 """
 

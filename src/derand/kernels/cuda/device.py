@@ -148,7 +148,8 @@ class Stream:
     def reserve(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> OnDevice:
         """A device array of that shape; what it held before is gone."""
         size, kind = math.prod(shape), np.dtype(dtype)
-        if name not in self._on_device or self._on_device[name].size < size:
+        known = self._on_device.get(name)
+        if known is None or known.dtype != kind or known.size < size:
             self._on_device[name] = self._cuda.device_array(max(size, 1), dtype=kind)
             self._views.pop(name, None)
         view = self._views.get(name)

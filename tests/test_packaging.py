@@ -168,7 +168,7 @@ print("HEAVY", *[name for name in {heavy!r} if name in sys.modules])
 
 @pytest.mark.parametrize(("noise", "rule"), [("gaussian:0.5", "vote"), ("gaussian:0.5", "mean"), ("laplace:1", "vote")])
 def test_the_first_certificate_does_without_the_compiler(noise: str, rule: str) -> None:
-    """Fifty rows of few terms; what the normal distribution does not ask for is done without SciPy, too."""
+    """Fifty rows of few terms, without SciPy, too."""
     code = f"""
 import sys
 import numpy as np
@@ -180,8 +180,7 @@ assert (result.radius > 0).sum() > 40
 unwanted = ("numba", "scipy", "sklearn", "pandas", "derand.certificates.search.attacks")
 print(*[name for name in unwanted if name in sys.modules])
 """
-    expected = ["scipy"] if (noise, rule) == ("gaussian:0.5", "vote") else []
-    assert run_python(code, path=ROOT / "src").split() == expected
+    assert not run_python(code, path=ROOT / "src").split()
 
 
 def test_the_installed_command_tells_its_version() -> None:

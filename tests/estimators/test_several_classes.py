@@ -187,7 +187,7 @@ def test_automatic_groups_say_which_columns_they_leave_out() -> None:
     X = np.random.default_rng(0).uniform(-1, 1, size=(200, 3))
     y = X[:, 0] * X[:, 1] > 0
     X[3, 1] = np.nan
-    with pytest.warns(UserWarning, match="without missing values alone, and so not at 1: fill the gaps"):
+    with pytest.warns(UserWarning, match="only at columns without missing values, and so not at 1: fill the missing"):
         AdditiveClassifier(groups="auto", **(QUICK | {"radius": 0.0})).fit(X, y)
 
 

@@ -8,6 +8,7 @@ imported on first use: scikit-learn takes longer to load than many a command to 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from derand._core.later import import_later
@@ -77,7 +78,7 @@ class _Trainers(Mapping[str, type[Any]]):
         self._names = names
 
     def __getitem__(self, name: str) -> type[Any]:
-        found: type[Any] = __getattr__(self._names[name])
+        found: type[Any] = getattr(import_module(__name__), self._names[name])
         return found
 
     def __iter__(self) -> Iterator[str]:

@@ -157,7 +157,7 @@ class Trainer:
             return self._choose_on_third(_HOLD_OUTS[self.strategy.loss])
         limits, n_columns = strategies.LIMITS, self.binned.codes.shape[1]
         has_joints = any(isinstance(one, JointBins) for one in self.binned.numbers)
-        fewer = min(limits.choice_rows, max(limits.joint_rows, limits.joint_cells // n_columns))
+        fewer = min(limits.choice_rows, max(limits.joint_rows, limits.joint_cells // max(n_columns, 1)))
         index = spread_rows(self.binned, fewer if has_joints else limits.choice_rows)
         is_large = index.size * n_columns >= limits.fold_cells
         folds = draw_folds(self.binned.take(index), few_rows=np.inf if is_large else FEW_ROWS)

@@ -66,7 +66,7 @@ def test_checking_says_what_would_be_done(quick: Path) -> None:
 def test_checking_says_whether_results_are_as_recorded(quick: Path) -> None:
     """A cell that was changed since is an error of one line."""
     assert run("run", quick).exit_code == 0
-    assert "written before: 5 files, with the checksums of run.json" in run("run", quick, "--check").output
+    assert "written before: 6 files, with the checksums of run.json" in run("run", quick, "--check").output
     certified = quick.parent / "results" / "certified.csv"
     certified.write_text(certified.read_text().replace("0.", "1.", 1))
     result = run("run", quick, "--check")

@@ -70,7 +70,8 @@ def write_inputs(folder: Path) -> None:
     for name in ("loans.csv", "new.csv"):
         (folder / name).write_text("".join(lines[:121]))
     (folder / "data").mkdir()
-    pq.write_table(arrow_csv.read_csv(folder / "loans.csv"), folder / "data" / "part-0.parquet")
+    for name in ("data/part-0.parquet", "january.parquet", "february.parquet"):
+        pq.write_table(arrow_csv.read_csv(folder / "loans.csv"), folder / name)
     for name in ("model.ubj", "model.json.json", "model.cbm", "model.skops"):
         (folder / name).write_bytes(b"{}")
 

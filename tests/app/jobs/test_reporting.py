@@ -101,5 +101,3 @@ def test_a_report_on_numbers_equals_a_report_on_its_rows(regressor: Path, prices
     assert report["title"] == "Interval report: prices.csv"
     assert summary["guarantee"] == direct["guarantee"]["paragraph"]
     assert summary["rows"] == 200
-    with pytest.raises(ValueError, match=r"`subgroups` is for classification, and .* is a regressor"):
-        report_file(regressor, prices, path, subgroups=["job"])

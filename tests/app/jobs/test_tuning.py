@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from derand import StumpClassifier, load, tune
-from derand.app.jobs import _classifiers, choose_model, tune_file
+from derand import StumpClassifier, estimators, load, tune
+from derand.app.jobs import choose_model, tune_file
 from derand.estimators import TRAINERS
 from tests.app.commands.running import run
 from tests.app.jobs.tables import make_frame
@@ -79,7 +79,7 @@ def test_there_is_no_command_where_nothing_is_recommended(tmp_path: Path) -> Non
 
 @pytest.fixture
 def additive(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(TRAINERS, "additive", RadiusClassifier)
+    monkeypatch.setattr(estimators, "AdditiveClassifier", RadiusClassifier, raising=False)
 
 
 @pytest.mark.usefixtures("additive")
@@ -94,12 +94,6 @@ def test_training_radii_are_those_that_are_asked_for(data: Path) -> None:
         f"derand train {data} --target label --model additive --radius {value} --norm 1 --scaling none "
         "--ignored member -o model.json"
     )
-
-
-def test_stumps_are_tuned_where_there_is_nothing_finer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The default goes by what there is."""
-    monkeypatch.setattr(_classifiers, "TRAINERS", {"stumps": StumpClassifier})
-    assert choose_model() == "stumps"
 
 
 ERRORS: dict[str, tuple[dict[str, Any], str]] = {
@@ -133,7 +127,8 @@ def test_an_option_that_a_model_does_not_have_is_refused(data: Path, monkeypatch
         def __init__(self, *, radius: float = 0.1, norm: float = 2, scaling: str | None = None) -> None:
             super().__init__(radius=radius, norm=norm, scaling=scaling)
 
-    monkeypatch.setitem(TRAINERS, "bare", Bare)
+    monkeypatch.setitem(TRAINERS._names, "bare", "Bare")  # type: ignore[attr-defined]
+    monkeypatch.setattr(estimators, "Bare", Bare, raising=False)
     with pytest.raises(
         ValueError, match=r"`rule` belongs to the models .*stumps.*; bare has nothing of the kind: leave it out"
     ):

@@ -157,7 +157,7 @@ def test_every_key_that_is_written_is_known(loans: Path, tmp_path: Path) -> None
 def test_every_setting_of_the_jobs_has_its_key() -> None:
     """What a step can be asked for can be written down, but for what the run itself or [threat] says."""
     by_itself = {"target", "threat", "norm", "l0", "frozen", "whole", "changes", "n_jobs", "train", "identity", "rule"}
-    by_itself |= {"noise", "tolerance", "configuration", "notes", "left_out"}
+    by_itself |= {"noise", "tolerance", "configuration", "notes", "left_out", "page"}
     for verb in (TrainSettings, CertifySettings, AuditSettings, ReportFileSettings):
         keys = {one.name for one, option in list_options(verb) if option.key is not None}
         assert {one.name for one in fields(verb)} - by_itself <= keys, verb.__name__

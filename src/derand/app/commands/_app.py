@@ -212,7 +212,7 @@ def _require_inputs(options: Mapping[str, object]) -> None:
         if isinstance(path, Path) and str(path) != "-" and not glob.has_magic(str(path)) and not path.exists():
             raise FileNotFoundError(message.format(path))
     output = options.get("output")
-    if isinstance(output, Path) and not output.parent.exists():
+    if isinstance(output, Path) and output.suffix and not output.parent.exists():  # commands make their folders
         require_writable(output)
 
 

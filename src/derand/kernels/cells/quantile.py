@@ -95,7 +95,7 @@ def upper_quantile(mass: FloatArray, log_mass: FloatArray) -> FloatArray:
 
     >>> mass = np.array([0.5, 0.025, 1e-300])
     >>> upper_quantile(mass, np.log(mass)).round(6).tolist()
-    [0.0, 1.959964, 37.0471]
+    [0.0, 1.959964, 37.047096]
     """
     root = np.sqrt(np.maximum(-log_mass, 0.0))
     found = np.full(root.shape, np.inf)

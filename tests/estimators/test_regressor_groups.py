@@ -113,8 +113,6 @@ def test_bad_groups_are_refused(groups: Any, words: str) -> None:
 def test_automatic_groups_say_which_columns_they_leave_out() -> None:
     X, y = draw_areas(200, 0)
     X.loc[3, "height"] = np.nan
-    with pytest.warns(
-        UserWarning, match="without missing values, and so not at 'height': fill the missing"
-    ):
+    with pytest.warns(UserWarning, match="without missing values, and so not at 'height': fill the missing"):
         reg = AdditiveRegressor(radius=0.0, groups="auto", regularization=1.0).fit(X, y)
     assert reg.groups_ == ()

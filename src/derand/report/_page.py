@@ -51,7 +51,7 @@ SECTIONS: dict[str, tuple[Section, ...]] = {
 }
 """From the decision to the details: of a classifier within a radius or within limits alone, and of a regressor."""
 _LONGEST_NOTE = 140
-_ROOM = 3900
+_ROOM = 2800
 """Letters that a page to sign holds in its usual size; with more, it is printed smaller."""
 _BELOW = ("answers", "compare")
 """Tables of LaTeX that stand below the main one."""

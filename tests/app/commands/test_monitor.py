@@ -57,3 +57,5 @@ def test_one_batch_and_a_file_that_would_be_lost_are_refused(batches: list[Path]
     before = batches[1].read_bytes()
     assert run("monitor", model, *batches[:2], "-o", batches[1]).exit_code == 2
     assert batches[1].read_bytes() == before
+    twice = run("monitor", model, batches[0], batches[0], "-o", tmp_path / "m.html").stderr
+    assert "Each batch must be a file of its own" in " ".join(twice.split())

@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import threading
+import traceback
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -192,9 +193,18 @@ def clear_errors(command: Callable[Parameters, None]) -> Callable[Parameters, No
         except (ValueError, OSError, MissingLibraryError) as error:
             if _explain_printing(error) is not None:
                 raise  # the input is not bad: `run_app` tells what is
-            raise typer.Exit(complain(str(error))) from None
+            code = complain(str(error))
+            _close_readers(error)
+            raise typer.Exit(code) from None
 
     return run
+
+
+def _close_readers(error: BaseException | None) -> None:
+    """Let go of what the frames of an error hold: a file that is still read ahead aborts a process that ends."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__context__
 
 
 _INPUTS = {

@@ -56,6 +56,9 @@ def monitor_file(
     start, asked = time.perf_counter(), fill_settings(MonitorSettings, settings, options)
     others = [] if asked.train is None else [asked.train]
     require_writable(output, model, *data, *others)
+    twice = {os.fspath(path) for path in data if [os.fspath(one) for one in data].count(os.fspath(path)) > 1}
+    if twice:
+        raise ValueError(f"Each batch must be a file of its own, got {min(twice)} more than once.")
     estimator = load_estimator(model)
     if answers_numbers(estimator):
         raise ValueError(

@@ -156,7 +156,7 @@ class ModelPromises(Promises):
         more = f", and {plural(left, 'more column or group', 'more columns and groups')}" if left else ""
         parts = [f"For every row of the domain ({self.domain_text}):", *(f"  {one}" for one in self.sentences)]
         if swings:
-            parts.append(f"  Largest swings of the score, in {self.unit}: {'; '.join(swings)}{more}.")
+            parts.append(f"  Largest swings of the score (upper bounds), in {self.unit}: {'; '.join(swings)}{more}.")
         if self.score_error:
             parts.append(
                 f"  Proofs hold for every model whose score lies within {format_short_up(self.score_error, _DIGITS)} "

@@ -28,7 +28,7 @@ def test_without_a_threat_the_table_is_in_the_users_units(mixed: Any) -> None:
     assert (found["age"]["direction"], found["age"]["values"]) == ("up and down", "any number")
     assert found["job"]["change"] == "to any value, where it says “changed”"
     assert found["job"]["values"] == "“clerk”, “cook” and “smith”"
-    assert found[""]["note"].startswith("At radius 0.5, each column alone")
+    assert found[""]["note"].startswith("Radius 0.5: one column may change by 0.5 of its unit")
     assert "any 1 to 2 of the categories" in found[""]["words"][-1]
 
 

@@ -97,9 +97,9 @@ def _describe_together(inputs: Inputs, radius: float | None) -> str:
     if norm == 0:
         return f"At radius {size}: any {plural(int(radius), 'number')} of these may change, to what the table allows."
     if norm == math.inf:
-        return f"At radius {size}, all columns at the same time."
+        return f"Radius {size}: all columns may change by {size} of their unit at the same time."
     share = "their sizes add up" if norm == 1 else "the squares of their sizes add up"
-    return f"At radius {size}, each column alone; where several change at once, {share}, so that each may change less."
+    return f"Radius {size}: one column may change by {size} of its unit; of several at once, {share}, so each less."
 
 
 def _describe(inputs: Inputs, feature: int, radius: float | None, budgets: int, is_read: bool) -> ThreatColumn:
